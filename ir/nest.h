@@ -1,0 +1,77 @@
+// A nest: what a group is to the scheduler.
+//
+// Every group (convolution, matmul, pooling, reduction, element-wise chain, softmax, layout change)
+// is one loop nest: dimensions with extents, operands whose indices are affine in the dimensions,
+// an anchor that says which engine does the work, and a micro-program. Predicted bytes, predicted
+// cycles, instructions and the brute-force walk of the tests are all derived from a nest and a
+// mapping; none of them knows which operator it came from.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+#include "support/micro_program.h"
+#include "support/operand_class.h"
+
+namespace dla::ir {
+
+struct Dimension {
+  std::string name;  // "N", "G", "M", "C", "E", "F", "R", "S", or "d0", "d1", ... where none fits
+  int64_t extent = 1;
+};
+
+struct Term {
+  int dimension = 0;
+  int64_t coefficient = 1;  // > 0
+};
+
+// One axis of an operand: index = offset + sum of coefficient * dimension. Indices outside
+// [0, bound) do not exist: they are clipped from transfers and read as the operand's pad value.
+struct Axis {
+  std::vector<Term> terms;  // may be empty (the index is `offset`)
+  int64_t offset = 0;
+  int64_t bound = 1;
+  int64_t stride = 0;  // elements between neighbours, in the DRAM buffer of the value's root
+};
+
+struct Operand {
+  ValueId value = kNoValue;  // storage.root gives the DRAM buffer
+  OperandClass cls = OperandClass::kVector;
+  ElementType type = ElementType::kF32;
+  int64_t base = 0;        // elements, in the root's buffer: where index 0 of all axes lies
+  std::vector<Axis> axes;  // outermost first; this is also the order of the tile on chip
+  float pad_value = 0;     // what a clipped index reads as
+};
+
+enum class Anchor : uint8_t {
+  kContraction,  // array: output += input * weight over the dimensions that output lacks
+  kVector,       // vector engine: the micro-program over all points; reductions where it has them
+  kMove,         // no engine computes: one operand is loaded and stored with other strides
+};
+
+// Roles. Contraction: operands[kInput], operands[kWeight], then bias (if any), then the operands
+// that the program loads; the output is always the last. Move: operands[0] is the source.
+// A dimension is a reduction dimension if the output does not depend on it.
+//
+// Invariants: no dimension occurs twice in one operand; every dimension occurs in some operand;
+// the output's axes are never clipped.
+struct Nest {
+  static constexpr int kInput = 0;
+  static constexpr int kWeight = 1;
+
+  std::vector<Dimension> dimensions;
+  std::vector<Operand> operands;
+  Anchor anchor = Anchor::kVector;
+  int bias = -1;  // operand that the accumulators start from (depends only on G and M), or -1
+  // Contraction: begins with kAccumulator; just that where nothing is fused. Vector: begins with
+  // loads. Move: empty. kLoad's `operand` counts in `operands`.
+  MicroProgram program;
+
+  int output() const { return static_cast<int>(operands.size()) - 1; }
+  bool DependsOn(int operand, int dimension) const;
+  bool IsReduction(int dimension) const { return !DependsOn(output(), dimension); }
+};
+
+}  // namespace dla::ir

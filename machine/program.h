@@ -1,0 +1,236 @@
+// The instruction set and the compiled program, as data.
+//
+// A program is a list of jobs for the machine's engines, one *group* after the other (a group is
+// one layer with everything fused to it). A group declares its dimensions (extent and block) and
+// its operands (where the tile lies in DRAM and on chip, as a function of the dimensions' current
+// blocks) and has a piece of code:
+//
+//   prologue   straight line
+//   loops      a perfect nest, outermost first; loop k runs over the blocks of one dimension
+//   body       straight line, once a step (a step is one iteration of all loops)
+//   epilogue   straight line
+//
+// Every instruction names the engine that executes it. Each engine walks the same loops at its own
+// pace and executes only its own instructions, in order; loop and token instructions take no time.
+// Tokens (counting semaphores between two engines) are the only synchronisation, besides the bus
+// (below) and the barrier at the end of each group: the next group starts when all engines are done
+// with this one. Token counts are zero at the borders of a group.
+//
+// Tile coordinates. In a step, dimension d covers [start_d, start_d + len_d) with
+// start_d = block_index * block and len_d = min(block, extent - start_d); a dimension without a
+// loop is covered whole. An axis of an operand then covers the indices from
+// first = offset + sum of coefficient * start_d to
+// last  = offset + sum of coefficient * (start_d + len_d - 1), both included, *clipped* to
+// [0, bound). No remainder tile, halo or padding needs code of its own.
+//
+// Generation. The tile that operand o holds in a step has the number
+//   generation = mixed-radix number of the block indices of the loops in o.generation_dims
+// (outermost loop most significant, radix = the loop's count). It lies in ring slot
+// generation % o.ring_slots, at address + slot * slot_bytes.
+//
+// On-chip layout of a tile:
+//   kDense     element (i_0, i_1, ...) of the operand's axes at sum of (i_a - begin_a) *
+//              local_stride_a, where begin_a = max(first_a, 0) (or 0 if the operand is `resident`:
+//              the whole value lies there)
+//   kPanels    weights for the array. With G, M, K the clipped extents of the dimensions that
+//              (input and output, output but not input, input but not output) depend on, in axis
+//              order: for each g, for each panel of kPanelWidth consecutive m (the last one is
+//              narrow), for each k, the panel's elements of that k. No padding. Every axis has one
+//              term with coefficient 1 and offset 0, so nothing is clipped but the last block.
+//
+// DRAM side of an operand:
+//   kNone      the operand never leaves the chip
+//   kStrided   element (i_0, ...) at region offset base + sum of i_a * dram_stride_a (in elements)
+//   kPacked    tiles one after the other, each without holes in its on-chip order: the tile with
+//              begin_a, len_a (a = 0, 1, ...; bound_a the axis' bound) starts at element
+//              base + sum over a of (product of len_j, j < a) * begin_a * (product of bound_j, j >
+//              a)
+// A packed transfer is one contiguous run. A strided one is as many maximal runs as there are when
+// the axes that are longer than 1 are sorted by dram_stride and neighbours that join are collapsed.
+//
+// The bus. `load` and `store` add a descriptor to the open transfer of their DMA engine; `bus`
+// closes the transfer and hands it to the DRAM bus with the number (ticket)
+// 4 * (step + lag) + slot. The bus serves the transfers of a group in the order of their tickets:
+// a transfer waits until the other DMA engine has no smaller ticket left in this group. A transfer
+// whose descriptors are all absent (predicate false, or clipped to nothing) passes without time.
+// docs/MACHINE.md has the timing.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "machine/constant_data.h"
+#include "machine/counters.h"
+#include "machine/target.h"
+#include "support/element_type.h"
+#include "support/micro_program.h"
+#include "support/operand_class.h"
+
+namespace dla::machine {
+
+inline constexpr int kMaxDims = 16;      // dimensions of a group
+inline constexpr int kMaxAxes = 8;       // axes of an operand
+inline constexpr int kMaxTerms = 3;      // terms of an axis
+inline constexpr int kMaxOperands = 32;  // operands of a group
+inline constexpr int kMaxTokens = 8;     // tokens of a group
+inline constexpr int kMaxRingSlots = 64;
+inline constexpr int64_t kPanelWidth = 16;
+inline constexpr uint8_t kNone = 255;  // "no operand", "no program"
+
+enum class Engine : uint8_t { kLoad, kStore, kMove, kArray, kVector, kHost };
+inline constexpr int kEngineCount = 6;
+std::string_view EngineName(Engine engine);  // "load", "store", "move", "array", "vector", "host"
+
+// When an instruction of a body executes: all four conditions hold. Bit d of a mask stands for
+// dimension d of the group; a dimension without a loop is both at its first and its last block.
+struct Predicate {
+  uint16_t first = 0;      // all of these dimensions are at their first block
+  uint16_t last = 0;       // all of these are at their last block
+  uint16_t not_first = 0;  // not all of these are at their first block (0: no condition)
+  uint16_t not_last = 0;   // not all of these are at their last block (0: no condition)
+  bool operator==(const Predicate&) const = default;
+};
+
+enum class Opcode : uint8_t {
+  kWait,    // engine, token, count: takes `count` from the token, waiting until it has them
+  kSignal,  // engine, token, count: adds `count`
+  kLoad,    // operand (DRAM -> chip), engine load
+  kStore,   // operand (chip -> DRAM), engine store
+  kBus,     // engine load or store, lag, slot: closes the open transfer
+  kMove,    // operand (source, resident) -> operand2 (tile), engine move: copies the tile
+  kArray,   // operand = input, operand2 = weight, operand3 = accumulator, operand4 = bias or kNone,
+            // operand5 = drained output, program = drain program; engine array
+  kVector,  // operand = output, program; engine vector
+};
+inline constexpr int kOpcodeCount = 8;
+
+// Array. Computes acc[...] += sum over the reduction dimensions of input * weight for the tile.
+// A dimension that the accumulator does not depend on is a reduction dimension. When all of them
+// are at their first block the accumulators are set first (to the bias, else 0), else they
+// accumulate. When all of them are at their last block the drain runs: for each point of the
+// output tile the drain program (first operation kAccumulator; all others are output-stage
+// operations) gives the element of operand5. Operand5 may lie exactly where the accumulators lie.
+//
+// Vector. Runs the program over the points of the tile (all dimensions of the group, or, if
+// `predicate`d on the reduction dimensions behind an array, the output's points: dimensions that
+// neither output nor any loaded operand depends on do not count). Reduction dimensions of the
+// vector program are those that its loads depend on and its output does not.
+struct Instruction {
+  Opcode op = Opcode::kWait;
+  Engine engine = Engine::kLoad;
+  Predicate predicate;
+  uint8_t token = 0;
+  uint8_t count = 1;
+  uint8_t lag = 0;   // kBus
+  uint8_t slot = 0;  // kBus
+  uint8_t operand = kNone, operand2 = kNone, operand3 = kNone, operand4 = kNone, operand5 = kNone;
+  uint8_t program = kNone;  // index into the group's programs
+  bool operator==(const Instruction&) const = default;
+};
+
+struct DimDesc {
+  std::string name;
+  int64_t extent = 1;
+  int64_t block = 1;  // 1 <= block <= extent
+  bool operator==(const DimDesc&) const = default;
+  int64_t count() const { return extent / block + (extent % block != 0 ? 1 : 0); }
+};
+
+struct TermDesc {
+  uint8_t dim = 0;
+  int32_t coefficient = 1;  // > 0
+  bool operator==(const TermDesc&) const = default;
+};
+
+struct AxisDesc {
+  std::vector<TermDesc> terms;
+  int64_t offset = 0;
+  int64_t bound = 1;
+  int64_t dram_stride = 0;   // elements
+  int64_t local_stride = 0;  // elements (kDense)
+  bool operator==(const AxisDesc&) const = default;
+};
+
+enum class LocalLayout : uint8_t { kDense, kPanels };
+enum class DramLayout : uint8_t { kNone, kStrided, kPacked };
+
+struct OperandDesc {
+  std::string value;  // the ONNX value it is or belongs to, for reports and messages
+  OperandClass cls = OperandClass::kVector;
+  ElementType type = ElementType::kF32;  // of the tile on chip and of the stored form alike
+  std::vector<AxisDesc> axes;
+  float pad_value = 0;
+  // DRAM side
+  DramLayout dram_layout = DramLayout::kNone;
+  uint32_t region = 0;
+  int64_t dram_base = 0;  // elements from the region's start
+  // On-chip side
+  uint8_t memory = 0;
+  LocalLayout local_layout = LocalLayout::kDense;
+  bool resident = false;  // the whole value lies on chip; ring_slots == 1
+  int64_t address = 0;    // bytes
+  int64_t slot_bytes = 0;
+  uint8_t ring_slots = 1;
+  uint16_t generation_dims = 0;  // mask of dimensions
+  bool operator==(const OperandDesc&) const = default;
+};
+
+// One group: its tables and its code.
+struct Group {
+  std::string name;                     // the anchor's ONNX node
+  std::vector<std::string> onnx_nodes;  // everything that became part of it
+  std::vector<DimDesc> dims;
+  std::vector<uint8_t> loops;  // dimensions that have a loop, outermost first
+  std::vector<OperandDesc> operands;
+  std::vector<MicroProgram> programs;
+  std::vector<Instruction> prologue, body, epilogue;
+  bool operator==(const Group&) const = default;
+};
+
+enum class RegionKind : uint8_t { kInput, kOutput, kConstant, kTemporary };
+
+// A piece of DRAM. Regions do not overlap, except temporaries that never live together.
+struct Region {
+  std::string name;
+  RegionKind kind = RegionKind::kTemporary;
+  int64_t address = 0;  // bytes; the space of the region's kind, which starts at 0 for each kind
+  int64_t bytes = 0;
+  bool operator==(const Region&) const = default;
+};
+
+// A graph input or output: dense ONNX order in its region.
+struct Port {
+  std::string name;
+  ElementType type = ElementType::kF32;
+  std::vector<int64_t> shape;
+  uint32_t region = 0;
+  bool operator==(const Port&) const = default;
+};
+
+// The lifetime of an on-chip buffer, for `dladump map` and the memory checks.
+struct BufferUse {
+  std::string name;  // value or operand
+  uint8_t memory = 0;
+  int64_t address = 0;
+  int64_t bytes = 0;
+  int32_t first_group = 0;  // half-open interval of groups
+  int32_t end_group = 0;
+  bool operator==(const BufferUse&) const = default;
+};
+
+struct Program {
+  std::string producer;      // "dlac 0.1.0"
+  std::string command_line;  // options that shaped the program; no paths
+  Target target;
+  std::vector<Region> regions;
+  std::vector<Port> inputs, outputs;
+  std::vector<Group> groups;
+  std::vector<Counters> predicted;  // one a group, what the compiler says it will count
+  std::vector<BufferUse> buffers;
+  // The constant space: bytes of all kConstant regions at their addresses. In a program that was
+  // read from a file this is a view of the mapped file.
+  ConstantData constants;
+};
+
+}  // namespace dla::machine
