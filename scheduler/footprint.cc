@@ -37,10 +37,10 @@ int64_t Footprint::BusBytes(std::span<const int64_t> lengths) const {
   return runs * Rounded(run);
 }
 
-int64_t Footprint::TotalBusBytes(std::span<const AxisLengths> axes) const {
+int64_t Footprint::TotalBusBytes(std::span<const AxisLengths* const> axes) const {
   if (burst_bytes_ == 1) {
     int64_t elements = 1;
-    for (const AxisLengths& axis : axes) elements *= axis.sum;
+    for (const AxisLengths* axis : axes) elements *= axis->sum;
     return elements * element_bytes_;
   }
   return packed_ ? PackedSum(axes, 0, 1) : SumFrom(axes, 0, 1);
@@ -49,9 +49,10 @@ int64_t Footprint::TotalBusBytes(std::span<const AxisLengths> axes) const {
 // The axes from `position` on (by stride), inside a run of `run` elements: while an axis continues
 // the run, each of its lengths is a case of its own; once one does not, all further axes only
 // repeat the run.
-int64_t Footprint::SumFrom(std::span<const AxisLengths> axes, size_t position, int64_t run) const {
+int64_t Footprint::SumFrom(std::span<const AxisLengths* const> axes, size_t position,
+                           int64_t run) const {
   if (position == by_stride_.size()) return Rounded(run);
-  const AxisLengths& axis = axes[by_stride_[position]];
+  const AxisLengths& axis = *axes[by_stride_[position]];
   int64_t total = 0;
   int64_t repeats = 0;  // of the run, by lengths of this axis that do not continue it
   for (const AxisLengths::Entry& entry : axis.entries) {
@@ -65,16 +66,19 @@ int64_t Footprint::SumFrom(std::span<const AxisLengths> axes, size_t position, i
     }
   }
   if (repeats > 0) {
-    for (size_t p = position + 1; p < by_stride_.size(); ++p) repeats *= axes[by_stride_[p]].sum;
+    for (size_t p = position + 1; p < by_stride_.size(); ++p) {
+      repeats *= axes[by_stride_[p]]->sum;
+    }
     total += repeats * Rounded(run);
   }
   return total;
 }
 
-int64_t Footprint::PackedSum(std::span<const AxisLengths> axes, size_t axis, int64_t run) const {
+int64_t Footprint::PackedSum(std::span<const AxisLengths* const> axes, size_t axis,
+                             int64_t run) const {
   if (axis == axes.size()) return Rounded(run);
   int64_t total = 0;
-  for (const AxisLengths::Entry& entry : axes[axis].entries) {
+  for (const AxisLengths::Entry& entry : axes[axis]->entries) {
     if (entry.length > 0) total += entry.count * PackedSum(axes, axis + 1, run * entry.length);
   }
   return total;

@@ -25,11 +25,11 @@ class Footprint {
   int64_t BusBytes(std::span<const int64_t> lengths) const;
 
   // Sum of BusBytes over all tiles, from how often each length occurs on each axis.
-  int64_t TotalBusBytes(std::span<const AxisLengths> axes) const;
+  int64_t TotalBusBytes(std::span<const AxisLengths* const> axes) const;
 
  private:
-  int64_t SumFrom(std::span<const AxisLengths> axes, size_t position, int64_t run) const;
-  int64_t PackedSum(std::span<const AxisLengths> axes, size_t axis, int64_t run) const;
+  int64_t SumFrom(std::span<const AxisLengths* const> axes, size_t position, int64_t run) const;
+  int64_t PackedSum(std::span<const AxisLengths* const> axes, size_t axis, int64_t run) const;
   int64_t Rounded(int64_t run) const;
 
   int64_t element_bytes_;

@@ -203,7 +203,9 @@ void CountTransfer(const ir::Nest& nest, const Mapping& mapping, const machine::
     present *= axis.present;
   }
   const int64_t bytes = elements * element_bytes;
-  const int64_t bus_bytes = footprint.TotalBusBytes(axes) * transfer.times;
+  std::vector<const AxisLengths*> views;
+  for (const AxisLengths& axis : axes) views.push_back(&axis);
+  const int64_t bus_bytes = footprint.TotalBusBytes(views) * transfer.times;
   machine::Counters::Traffic& traffic =
       counters->traffic[static_cast<size_t>(ClassOf(nest, transfer.operand))];
   machine::Counters::Access& memory =
