@@ -115,7 +115,8 @@ inline constexpr int kOpcodeCount = 8;
 // Vector. Runs the program over the points of the tile (all dimensions of the group, or, if
 // `predicate`d on the reduction dimensions behind an array, the output's points: dimensions that
 // neither output nor any loaded operand depends on do not count). Reduction dimensions of the
-// vector program are those that its loads depend on and its output does not.
+// vector program are its `reduce_dims` or, where these are 0, those that its loads depend on and
+// its output does not.
 struct Instruction {
   Opcode op = Opcode::kWait;
   Engine engine = Engine::kLoad;
@@ -126,6 +127,9 @@ struct Instruction {
   uint8_t slot = 0;  // kBus
   uint8_t operand = kNone, operand2 = kNone, operand3 = kNone, operand4 = kNone, operand5 = kNone;
   uint8_t program = kNone;  // index into the group's programs
+  // kVector: dimensions that the program's reductions run over; 0: those that its loads depend on
+  // and its output does not. Values of the program are `full` if they depend on one of these.
+  uint16_t reduce_dims = 0;
   bool operator==(const Instruction&) const = default;
 };
 
