@@ -69,6 +69,10 @@
 
 namespace dla::machine {
 
+// Before the constants: GCC 12 takes an enumerator for a shadow of a constant of the same name.
+enum class LocalLayout : uint8_t { kDense, kPanels };
+enum class DramLayout : uint8_t { kNone, kStrided, kPacked };
+
 inline constexpr int kMaxDims = 16;      // dimensions of a group
 inline constexpr int kMaxAxes = 8;       // axes of an operand
 inline constexpr int kMaxTerms = 3;      // terms of an axis
@@ -155,9 +159,6 @@ struct AxisDesc {
   int64_t local_stride = 0;  // elements (kDense)
   bool operator==(const AxisDesc&) const = default;
 };
-
-enum class LocalLayout : uint8_t { kDense, kPanels };
-enum class DramLayout : uint8_t { kNone, kStrided, kPacked };
 
 struct OperandDesc {
   std::string value;  // the ONNX value it is or belongs to, for reports and messages
