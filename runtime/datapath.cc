@@ -72,6 +72,12 @@ Target TargetOf(const OperandDesc& operand, const Step& step, const Group& group
   return target;
 }
 
+// MACs a cycle of the whole array.
+double PeakRate(const machine::Array& array, machine::Rational rate) {
+  return static_cast<double>(array.rows * array.cols) * static_cast<double>(rate.numerator) /
+         static_cast<double>(rate.denominator);
+}
+
 bool OnlyCopies(const MicroProgram& program) { return program.ops.size() == 1; }
 
 }  // namespace
@@ -131,7 +137,8 @@ Result<Work> Datapath::Array(const Group& group, const GroupPlan& plan,
     }
   }
   return Work{.cycles = tally.Bound(machine::ArrayCycles(target.array, array.rate, extents)),
-              .mac_energy_pj = static_cast<double>(macs) * array.energy_pj_per_mac};
+              .mac_energy_pj = static_cast<double>(macs) * array.energy_pj_per_mac,
+              .peak_array_cycles = static_cast<double>(macs) / PeakRate(target.array, array.rate)};
 }
 
 Result<Work> Datapath::Vector(const Group& group, const GroupPlan& plan,

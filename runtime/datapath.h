@@ -22,6 +22,7 @@ namespace dla::runtime {
 struct Work {
   int64_t cycles = 0;
   double mac_energy_pj = 0;
+  double peak_array_cycles = 0;
 };
 
 class Datapath {

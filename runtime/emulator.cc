@@ -77,6 +77,7 @@ void AddTo(const GroupRun& group, GroupRun* total) {
   total->counters.Add(group.counters);
   total->bus_busy += group.bus_busy;
   total->steps += group.steps;
+  total->peak_array_cycles += group.peak_array_cycles;
   total->energy.dram_pj += group.energy.dram_pj;
   total->energy.scratchpad_pj += group.energy.scratchpad_pj;
   total->energy.mac_pj += group.energy.mac_pj;
@@ -107,12 +108,6 @@ Status RunGroup(const Program& program, const RunOptions& options, const Group& 
 }
 
 }  // namespace
-
-std::string_view StallName(StallCause cause) {
-  constexpr std::array<std::string_view, kStallCauseCount> kNames = {"load",   "store", "compute",
-                                                                     "credit", "bus",   "barrier"};
-  return kNames[static_cast<size_t>(cause)];
-}
 
 Result<RunResult> Run(const Program& program, const RunOptions& options,
                       const std::vector<Tensor>& inputs) {

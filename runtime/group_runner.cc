@@ -198,6 +198,7 @@ Status GroupRunner::Compute(Engine engine, const Instruction& instruction) {
       datapath_->Execute(group_, plan_, instruction, State(engine).cursor.step(), &run_->counters));
   Busy(engine, work.cycles + Delay());
   run_->energy.mac_pj += work.mac_energy_pj;
+  run_->peak_array_cycles += work.peak_array_cycles;
   return Status();
 }
 

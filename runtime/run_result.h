@@ -40,7 +40,13 @@ struct GroupRun {
   std::array<EngineTimes, machine::kEngineCount> engines{};  // indexed by Engine
   int64_t bus_busy = 0;
   int64_t steps = 0;
+  double peak_array_cycles = 0;  // MACs issued / (PEs * rate): what the array would need at best
   Energy energy;
+
+  // Share of the array's peak: peak_array_cycles over cycles; 0 without cycles.
+  double utilisation() const;
+  // The resource that was busy longest: "array", "vector", "move", "bus", or "none".
+  std::string_view bound_by() const;
 };
 
 struct RunResult {
