@@ -70,7 +70,9 @@ struct Nest {
   // Contraction: begins with kAccumulator; just that where nothing is fused. Vector: begins with
   // loads. Move: empty. kLoad's `operand` counts in `operands`.
   MicroProgram program;
-  // Dimensions that the program's reductions run over; 0: those that the output lacks.
+  // Dimensions that the program's reductions run over (bit d: dimension d); 0: those that the
+  // output lacks. Softmax needs it: its output has the dimension that its sums run over. `full`
+  // values (support/micro_program.h) are those that depend on a dimension of the mask.
   uint32_t reduce_mask = 0;
 
   int output() const { return static_cast<int>(operands.size()) - 1; }
