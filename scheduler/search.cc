@@ -18,6 +18,7 @@ constexpr size_t kMaxDims = 16;
 constexpr double kBalance = 1.05;  // of the least cycles
 constexpr size_t kLeavesKept = 4096;
 constexpr int64_t kStepsWanted = 1 << 16;  // more steps only where fewer do not fit
+constexpr int64_t kStepBudget = 1 << 22;   // steps of all exact evaluations but the first
 
 size_t At(int i) { return static_cast<size_t>(i); }
 
@@ -196,10 +197,12 @@ class Search {
   }
 
   void Evaluate(const Mapping& mapping) {
+    if (!results_.empty() && steps_walked_ + StepCount(nest_, mapping) > kStepBudget) return;
     SearchResult result;
     result.mapping = mapping;
     result.predicted = Predict(nest_, mapping, target_);
     ++evaluated_;
+    steps_walked_ += StepCount(nest_, mapping);
     results_.push_back(std::move(result));
   }
 
@@ -236,8 +239,10 @@ class Search {
     int tried = 0;
     for (const Leaf& leaf : leaves_) {
       if (!fast_enough(leaf.bound.cycles)) continue;
-      Evaluate(MappingOf(leaf));
-      if (fast_enough(results_.back().predicted.cycles) || ++tried == 30) return;
+      const Mapping mapping = MappingOf(leaf);
+      Evaluate(mapping);
+      const bool was_evaluated = results_.back().mapping == mapping;
+      if ((was_evaluated && fast_enough(results_.back().predicted.cycles)) || ++tried == 30) return;
     }
   }
 
@@ -292,6 +297,7 @@ class Search {
   int64_t steps_limit_ = kStepsWanted;
   int64_t points_ = 0;
   int64_t evaluated_ = 0;
+  int64_t steps_walked_ = 0;
 
  public:
   void AllowManySteps() { steps_limit_ = INT64_MAX; }
