@@ -178,7 +178,13 @@ class ProgramEmitter {
   static void PlaceTile(const scheduler::ScheduledGroup& group, int operand,
                         machine::OperandDesc* desc) {
     const scheduler::TileBuffer* buffer = scheduler::FindBuffer(group, operand);
-    DLA_CHECK(buffer != nullptr, "no buffer for '", desc->value, "'");
+    if (buffer == nullptr) {
+      // Every tile of the operand is clipped to nothing (a window that only sees padding).
+      desc->memory = static_cast<uint8_t>(operand == kAccumulator
+                                              ? group.mapping.accumulator.memory
+                                              : group.mapping.operands[At(operand)].memory);
+      return;
+    }
     desc->memory = static_cast<uint8_t>(buffer->memory);
     desc->address = buffer->address;
     desc->slot_bytes = buffer->slot_bytes;
