@@ -61,12 +61,13 @@ class Planner {
     }
   }
 
-  Result<ResidencyPlan> Run() {
+  Result<ResidencyPlan> Run(const std::function<void(size_t, size_t)>& progress) {
     // states[g]: choices for the result of group g; least[g][s]: cost of groups 0..g when it is s.
     std::vector<std::vector<int>> states(nests_.size());
     std::vector<std::vector<double>> least(nests_.size());
     std::vector<std::vector<size_t>> from(nests_.size());
     for (size_t g = 0; g < nests_.size(); ++g) {
+      if (progress) progress(g, nests_.size());
       states[g] = Choices(g);
       const std::vector<int> before = g == 0 ? std::vector<int>{-1} : states[g - 1];
       for (const int after : states[g]) {
@@ -83,6 +84,7 @@ class Planner {
         return DoesNotFit("node '", graph_.nodes[g].name, "'");
       }
     }
+    if (progress) progress(nests_.size(), nests_.size());
     return TraceBack(states, least, from);
   }
 
@@ -191,8 +193,9 @@ int64_t RootBytes(const ir::Graph& graph, ir::ValueId root) {
 }
 
 Result<ResidencyPlan> PlanResidency(const ir::Graph& graph, const std::vector<ir::Nest>& nests,
-                                    const std::set<int>& forbidden, Searcher* searcher) {
-  return Planner(graph, nests, forbidden, searcher).Run();
+                                    const std::set<int>& forbidden, Searcher* searcher,
+                                    const std::function<void(size_t, size_t)>& progress) {
+  return Planner(graph, nests, forbidden, searcher).Run(progress);
 }
 
 }  // namespace dla::scheduler

@@ -5,6 +5,7 @@
 // residents take room from its tiles and save it transfers.
 #pragma once
 
+#include <functional>
 #include <set>
 #include <vector>
 
@@ -23,9 +24,10 @@ struct ResidencyPlan {
 };
 
 // `forbidden`: groups whose result may not stay. kDoesNotFit names the first group for which no
-// mapping fits at all.
+// mapping fits at all. `progress` (may be empty) is called before each group and at the end.
 Result<ResidencyPlan> PlanResidency(const ir::Graph& graph, const std::vector<ir::Nest>& nests,
-                                    const std::set<int>& forbidden, Searcher* searcher);
+                                    const std::set<int>& forbidden, Searcher* searcher,
+                                    const std::function<void(size_t, size_t)>& progress);
 
 // Bytes of a root value's dense buffer.
 int64_t RootBytes(const ir::Graph& graph, ir::ValueId root);

@@ -167,7 +167,8 @@ Result<Schedule> MakeSchedule(const ir::Graph& graph, const machine::Target& tar
     for (int g = 0; g < static_cast<int>(nests.size()); ++g) forbidden.insert(g);
   }
   while (true) {
-    Result<ResidencyPlan> plan = PlanResidency(graph, nests, forbidden, &searcher);
+    Result<ResidencyPlan> plan =
+        PlanResidency(graph, nests, forbidden, &searcher, options.progress);
     if (!plan.ok()) return TooSmall(nests, target, plan.status());
     Schedule schedule = {.target = target, .objective = options.objective};
     schedule.groups = MakeGroups(graph, nests, *plan);

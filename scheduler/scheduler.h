@@ -1,6 +1,8 @@
 // From a graph of groups to a schedule.
 #pragma once
 
+#include <functional>
+
 #include "ir/graph.h"
 #include "machine/target.h"
 #include "scheduler/objective.h"
@@ -17,6 +19,8 @@ enum class ResidencyPolicy : uint8_t {
 struct ScheduleOptions {
   Objective objective = Objective::kBalanced;
   ResidencyPolicy residency = ResidencyPolicy::kOneStep;
+  // Called before each group is mapped, and at the end with done == groups; may be empty.
+  std::function<void(size_t done, size_t groups)> progress;
 };
 
 // Schedules the graph (after all passes of ir/pass.h) on the target. kUnsupported: a type or
