@@ -115,12 +115,8 @@ void DescribeInstruction(A& a, I& instruction) {
   a.Enum("engine", instruction.engine, kEngineCount);
   size_t position = 2;
   for (const FieldRow& row : Fields()) {
-    uint16_t value = 0;
-    uint8_t low = 0;
-    if constexpr (!A::kReads) {
-      value = GetField(instruction, row.field);
-      low = static_cast<uint8_t>(value);
-    }
+    uint16_t value = GetField(instruction, row.field);
+    uint8_t low = static_cast<uint8_t>(value);
     if (row.width == 1) {
       a.Int(row.name.data(), low);
       value = low;
