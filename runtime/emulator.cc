@@ -98,9 +98,9 @@ void ClearTimes(GroupRun* run) {
 }
 
 Status RunGroup(const Program& program, const RunOptions& options, const Group& group,
-                Datapath* datapath, Storage* storage, std::mt19937_64* jitter, GroupRun* run) {
+                const GroupRunner::Machine& machine, GroupRun* run) {
   DLA_ASSIGN_OR_RETURN(const GroupPlan plan, PlanGroup(group, program.target));
-  GroupRunner runner(program, group, plan, datapath, storage, jitter);
+  GroupRunner runner(program, group, plan, machine);
   DLA_RETURN_IF_ERROR(runner.Run(run).At("group '" + group.name + "'"));
   SetEnergy(program.target, run);
   if (options.mode == Mode::kFunctional) ClearTimes(run);
@@ -119,18 +119,24 @@ Result<RunResult> Run(const Program& program, const RunOptions& options,
   }
   Storage* values = storage ? &*storage : nullptr;
   std::mt19937_64 random(options.jitter.value_or(0));
-  std::mt19937_64* jitter = options.jitter ? &random : nullptr;
+  std::optional<Shadow> shadow;
+  if (options.check) shadow.emplace(program);
   Datapath datapath(program, values);
+  const GroupRunner::Machine machine = {.datapath = &datapath,
+                                        .storage = values,
+                                        .shadow = shadow ? &*shadow : nullptr,
+                                        .jitter = options.jitter ? &random : nullptr};
   result.total.counters.memory.resize(program.target.memories.size());
   for (const Group& group : program.groups) {
     GroupRun& run = result.groups.emplace_back();
-    DLA_RETURN_IF_ERROR(RunGroup(program, options, group, &datapath, values, jitter, &run));
+    DLA_RETURN_IF_ERROR(RunGroup(program, options, group, machine, &run));
     AddTo(run, &result.total);
     if (options.progress) {
       options.progress(static_cast<int64_t>(result.groups.size()),
                        static_cast<int64_t>(program.groups.size()));
     }
   }
+  if (shadow) DLA_RETURN_IF_ERROR(shadow->Finish());
   if (values != nullptr) {
     DLA_ASSIGN_OR_RETURN(result.outputs, TakeOutputs(program, *values));
   }

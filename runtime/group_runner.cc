@@ -37,13 +37,14 @@ StallCause CauseOf(Engine waiting, Engine from) {
 }  // namespace
 
 GroupRunner::GroupRunner(const machine::Program& program, const Group& group, const GroupPlan& plan,
-                         Datapath* datapath, Storage* storage, std::mt19937_64* jitter)
+                         const Machine& machine)
     : program_(program),
       group_(group),
       plan_(plan),
-      datapath_(datapath),
-      storage_(storage),
-      jitter_(jitter),
+      datapath_(machine.datapath),
+      storage_(machine.storage),
+      shadow_(machine.shadow),
+      jitter_(machine.jitter),
       ahead_{Cursor(group, Engine::kLoad), Cursor(group, Engine::kStore)} {
   for (int e = 0; e < kEngineCount; ++e) engines_.emplace_back(group, static_cast<Engine>(e));
 }
@@ -61,8 +62,11 @@ Status GroupRunner::Run(GroupRun* run) {
     for (const int e : order) {
       const auto engine = static_cast<Engine>(e);
       while (!State(engine).cursor.done()) {
-        DLA_ASSIGN_OR_RETURN(const bool stepped, TryStep(engine));
-        if (!stepped) break;
+        const Result<bool> stepped = TryStep(engine);
+        if (!stepped.ok()) {
+          return stepped.status().At(Concat("step ", State(engine).cursor.step().number));
+        }
+        if (!*stepped) break;
         progressed = true;
         if (jitter_ != nullptr && (*jitter_)() % 4 == 0) break;
       }
@@ -120,7 +124,7 @@ void GroupRunner::Signal(Engine engine, const Instruction& instruction) {
 void GroupRunner::Open(Engine engine, const Instruction& instruction) {
   EngineState& state = State(engine);
   const Tile tile = TileOf(group_, group_.operands[instruction.operand], state.cursor.step());
-  if (tile.elements > 0) state.open.emplace_back(instruction.operand, tile);
+  if (tile.elements > 0) state.open.push_back({instruction.operand, tile});
 }
 
 int64_t GroupRunner::NextTicket(Engine engine) {
@@ -154,6 +158,10 @@ Status GroupRunner::Serve(Engine engine) {
       tally.Write(operand.memory, bytes);
     } else {
       tally.Read(operand.memory, bytes);
+    }
+    if (shadow_ != nullptr) {
+      DLA_RETURN_IF_ERROR(load ? shadow_->Load(operand, tile)
+                               : shadow_->Store(group_, number, state.cursor.step()));
     }
     if (storage_ == nullptr) continue;
     DLA_RETURN_IF_ERROR(load ? storage_->Load(operand, tile) : storage_->Store(operand, tile));
@@ -192,10 +200,22 @@ void GroupRunner::CountDescriptor(const OperandDesc& operand, const Tile& tile, 
   }
 }
 
+Status GroupRunner::Check(const Instruction& instruction, const Step& step) {
+  switch (instruction.op) {
+    case Opcode::kArray:
+      return shadow_->Array(group_, plan_.arrays.at(&instruction), instruction, step);
+    case Opcode::kVector:
+      return shadow_->Vector(group_, instruction, step);
+    default:
+      return shadow_->Move(group_, instruction, step);
+  }
+}
+
 Status GroupRunner::Compute(Engine engine, const Instruction& instruction) {
-  DLA_ASSIGN_OR_RETURN(
-      const Work work,
-      datapath_->Execute(group_, plan_, instruction, State(engine).cursor.step(), &run_->counters));
+  const Step& step = State(engine).cursor.step();
+  if (shadow_ != nullptr) DLA_RETURN_IF_ERROR(Check(instruction, step));
+  DLA_ASSIGN_OR_RETURN(const Work work,
+                       datapath_->Execute(group_, plan_, instruction, step, &run_->counters));
   Busy(engine, work.cycles + Delay());
   run_->energy.mac_pj += work.mac_energy_pj;
   run_->peak_array_cycles += work.peak_array_cycles;

@@ -16,6 +16,7 @@
 #include "runtime/datapath.h"
 #include "runtime/group_plan.h"
 #include "runtime/run_result.h"
+#include "runtime/shadow.h"
 #include "runtime/storage.h"
 #include "support/status.h"
 
@@ -23,20 +24,31 @@ namespace dla::runtime {
 
 class GroupRunner {
  public:
-  // `storage` and `jitter` may be null (no values; no random delays).
+  // What runs share. `storage`, `shadow` and `jitter` may be null: no values, no checks, no random
+  // delays.
+  struct Machine {
+    Datapath* datapath = nullptr;
+    Storage* storage = nullptr;
+    Shadow* shadow = nullptr;
+    std::mt19937_64* jitter = nullptr;
+  };
   GroupRunner(const machine::Program& program, const machine::Group& group, const GroupPlan& plan,
-              Datapath* datapath, Storage* storage, std::mt19937_64* jitter);
+              const Machine& machine);
 
   // Executes the group; times count from 0. Sets counters, engine times and the group's cycles.
   Status Run(GroupRun* run);
 
  private:
+  struct Descriptor {
+    uint8_t operand;
+    Tile tile;
+  };
   struct EngineState {
     EngineState(const machine::Group& group, machine::Engine engine) : cursor(group, engine) {}
     Cursor cursor;
     int64_t time = 0;
-    int64_t data_time = 0;                       // when everything that it loaded is usable
-    std::vector<std::pair<uint8_t, Tile>> open;  // descriptors of the open transfer (operand, tile)
+    int64_t data_time = 0;         // when everything that it loaded is usable
+    std::vector<Descriptor> open;  // of the open transfer
   };
   struct Arrival {
     int64_t time;
@@ -52,6 +64,7 @@ class GroupRunner {
   Status Serve(machine::Engine engine);
   void CountDescriptor(const machine::OperandDesc& operand, const Tile& tile, bool load,
                        int64_t* bus_bytes);
+  Status Check(const machine::Instruction& instruction, const Step& step);
   Status Compute(machine::Engine engine, const machine::Instruction& instruction);
 
   // The least ticket that the DMA engine has left in this group; INT64_MAX if none.
@@ -70,6 +83,7 @@ class GroupRunner {
   const GroupPlan& plan_;
   Datapath* datapath_;
   Storage* storage_;
+  Shadow* shadow_;
   std::mt19937_64* jitter_;
   GroupRun* run_ = nullptr;
   std::vector<EngineState> engines_;  // indexed by Engine
