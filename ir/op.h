@@ -38,7 +38,10 @@ enum class OpKind : uint8_t {
   kCopy,         // load and store
 };
 
-enum class AttributeKind : uint8_t { kInt, kFloat, kString, kInts, kFloats, kTensor };
+// kType: in a file the number of an element type, in the IR its name (a string).
+// kScalar: in a file a tensor of one element; in the IR its number, as int64_t or float, and
+// beside it the attribute NAME_type with the type's name.
+enum class AttributeKind : uint8_t { kInt, kFloat, kString, kInts, kFloats, kType, kScalar };
 
 struct AttributeDef {
   std::string_view name;
@@ -54,17 +57,21 @@ struct OpDef {
   bool onnx = true;     // a file may contain it
   int first_opset = 1;  // of the ONNX operator
   int min_inputs = 1;
-  int max_inputs = 1;  // kVariadic: no limit
+  int max_inputs = 1;  // of the canonical form; kVariadic: no limit
+  int max_file_inputs = 0;  // of the ONNX node, where that is more
   int min_outputs = 1;
   int max_outputs = 1;
+  // The result depends on the operands' shapes alone; `evaluate` gets views without bytes.
+  bool shape_only = false;
   std::span<const AttributeDef> attributes;
   std::string_view note;  // limits, for docs/OPERATORS.md
 
   // Types and shapes of the outputs. Failures describe what is wrong with this node (kMalformed:
   // breaks ONNX's rules; kUnsupported: more than this version can do), without naming the node.
   Status (*infer)(const Graph& graph, const Node& node, std::vector<TensorType>* outputs) = nullptr;
-  // Reference arithmetic of the bare operator (no fused operations). `outputs` have their types,
-  // shapes and zeros. May be null (rows that are always rewritten before anything is evaluated).
+  // Reference arithmetic of the bare operator (no fused operations) in its canonical form (of
+  // kOnnxOnly rows: in their ONNX form). `outputs` have their types, shapes and zeros. May be null
+  // (rows that are always rewritten before anything is evaluated).
   Status (*evaluate)(const Node& node, std::span<const TensorView> inputs,
                      std::span<Tensor> outputs) = nullptr;
   // kMap: appends the micro-operations that compute it from the given values of the program;
