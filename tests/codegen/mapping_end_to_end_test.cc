@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "machine/target_file.h"
+#include "machine/verifier.h"
 #include "tests/codegen/layer_program.h"
 
 namespace dla::testing {
@@ -62,6 +63,8 @@ void RunRandom(const std::string& target_name, uint32_t seed, int runs, const Pl
     SCOPED_TRACE("run " + std::to_string(run) + " " + Describe(layer, nest, mapping));
     const scheduler::Schedule schedule = ScheduleOf(layer, mapping, *target);
     const machine::Program program = ProgramOf(layer, schedule);
+    const Status verified = machine::VerifyProgram(program);
+    ASSERT_TRUE(verified.ok()) << verified.message();
     const Ran ran = RunProgram(layer, program, true, std::nullopt);
     ASSERT_EQ(ran.error, "");
     ASSERT_EQ(ran.output, Expected(layer));
