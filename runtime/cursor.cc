@@ -45,7 +45,7 @@ Step LastStep(const Group& group) {
   for (const uint8_t d : group.loops) {
     SetBlock(group, d, group.dims[d].count() - 1, true, &step);
   }
-  step.number = StepCount(group) - 1;
+  step.number = CountSteps(group) - 1;
   return step;
 }
 
@@ -64,7 +64,7 @@ bool NextStep(const Group& group, Step* step) {
   return false;
 }
 
-int64_t StepCount(const Group& group) {
+int64_t CountSteps(const Group& group) {
   int64_t count = 1;
   for (const uint8_t d : group.loops) count *= group.dims[d].count();
   return count;

@@ -29,7 +29,7 @@ Step FirstStep(const machine::Group& group);
 Step LastStep(const machine::Group& group);
 // Moves on to the next step; false (and `step` unchanged) behind the last one.
 bool NextStep(const machine::Group& group, Step* step);
-int64_t StepCount(const machine::Group& group);
+int64_t CountSteps(const machine::Group& group);
 
 bool Holds(const machine::Predicate& predicate, const Step& step);
 

@@ -11,8 +11,8 @@
 
 #include "machine/program.h"
 #include "runtime/run_result.h"
-#include "runtime/tensor.h"
 #include "support/status.h"
+#include "support/tensor.h"
 
 namespace dla::runtime {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "machine/tile.h"
 #include "runtime/kernels/convert.h"
-#include "runtime/tile.h"
 
 namespace dla::runtime {
 namespace {
@@ -131,7 +131,8 @@ Status PlanInstruction(const Group& group, const Target& target, const Instructi
 
 Result<GroupPlan> PlanGroup(const Group& group, const Target& target) {
   GroupPlan plan;
-  for (const OperandDesc& operand : group.operands) plan.dims_of.push_back(DimsOf(operand));
+  for (const OperandDesc& operand : group.operands)
+    plan.dims_of.push_back(machine::DimsOf(operand));
   for (const auto* code : {&group.prologue, &group.body, &group.epilogue}) {
     for (const Instruction& instruction : *code) {
       const Status status = PlanInstruction(group, target, instruction, &plan);

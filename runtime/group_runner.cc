@@ -52,7 +52,7 @@ GroupRunner::GroupRunner(const machine::Program& program, const Group& group, co
 Status GroupRunner::Run(GroupRun* run) {
   run_ = run;
   run->counters.memory.resize(program_.target.memories.size());
-  run->steps = StepCount(group_);
+  run->steps = CountSteps(group_);
   std::array<int, kEngineCount> order;
   for (int e = 0; e < kEngineCount; ++e) order[static_cast<size_t>(e)] = e;
   bool progressed = true;

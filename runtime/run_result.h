@@ -8,7 +8,7 @@
 
 #include "machine/counters.h"
 #include "machine/program.h"
-#include "runtime/tensor.h"
+#include "support/tensor.h"
 
 namespace dla::runtime {
 

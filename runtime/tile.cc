@@ -91,12 +91,4 @@ Runs RunsOf(const OperandDesc& operand, const Tile& tile) {
   return {run, tile.elements / run};
 }
 
-uint16_t DimsOf(const OperandDesc& operand) {
-  unsigned mask = 0;
-  for (const AxisDesc& axis : operand.axes) {
-    for (const machine::TermDesc& term : axis.terms) mask |= 1u << term.dim;
-  }
-  return static_cast<uint16_t>(mask);
-}
-
 }  // namespace dla::runtime

@@ -43,9 +43,6 @@ struct Runs {
 };
 Runs RunsOf(const machine::OperandDesc& operand, const Tile& tile);
 
-// Mask of the dimensions that the operand's index depends on.
-uint16_t DimsOf(const machine::OperandDesc& operand);
-
 inline int64_t ElementBytes(const machine::OperandDesc& operand) {
   return TypeBytes(operand.type, 1);
 }

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include "support/half.h"
 #include "support/status.h"
 
 namespace dla::runtime {
@@ -40,11 +41,30 @@ void Narrow(const float* values, int64_t count, uint8_t* bytes) {
   }
 }
 
+template <float (*kConvert)(uint16_t)>
+void WidenHalf(const uint8_t* bytes, int64_t count, float* values) {
+  for (int64_t i = 0; i < count; ++i) {
+    uint16_t bits;
+    std::memcpy(&bits, bytes + i * 2, sizeof(bits));
+    values[i] = kConvert(bits);
+  }
+}
+
+template <uint16_t (*kConvert)(float)>
+void NarrowHalf(const float* values, int64_t count, uint8_t* bytes) {
+  for (int64_t i = 0; i < count; ++i) {
+    const uint16_t bits = kConvert(values[i]);
+    std::memcpy(bytes + i * 2, &bits, sizeof(bits));
+  }
+}
+
 }  // namespace
 
 bool ConvertsToF32(ElementType type) {
   switch (type) {
     case ElementType::kF32:
+    case ElementType::kF16:
+    case ElementType::kBF16:
     case ElementType::kF64:
     case ElementType::kI8:
     case ElementType::kU8:
@@ -66,6 +86,10 @@ void ToF32(ElementType type, const uint8_t* bytes, int64_t count, float* values)
     case ElementType::kF32:
       std::memcpy(values, bytes, static_cast<size_t>(count) * sizeof(float));
       return;
+    case ElementType::kF16:
+      return WidenHalf<HalfToFloat>(bytes, count, values);
+    case ElementType::kBF16:
+      return WidenHalf<BFloat16ToFloat>(bytes, count, values);
     case ElementType::kF64:
       return Widen<double>(bytes, count, values);
     case ElementType::kI8:
@@ -95,6 +119,10 @@ void FromF32(ElementType type, const float* values, int64_t count, uint8_t* byte
     case ElementType::kF32:
       std::memcpy(bytes, values, static_cast<size_t>(count) * sizeof(float));
       return;
+    case ElementType::kF16:
+      return NarrowHalf<FloatToHalf>(values, count, bytes);
+    case ElementType::kBF16:
+      return NarrowHalf<FloatToBFloat16>(values, count, bytes);
     case ElementType::kF64:
       for (int64_t i = 0; i < count; ++i) {
         const double x = static_cast<double>(values[i]);

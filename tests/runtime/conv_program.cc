@@ -229,6 +229,8 @@ ConvCase MakeConv(const ConvSpec& s, std::mt19937* random) {
   c.hand.stores = {{kOutput, overlaps(kOutput)}};
   c.hand.EmitCode();
   c.program.groups = {group};
+  c.program.predicted.resize(1);  // tests that want a true prediction fill it in
+  c.program.predicted[0].memory.resize(c.program.target.memories.size());
   c.program.inputs = {{"x", ElementType::kF32, {1, n[kG] * n[kC], s.height, s.width}, in.region}};
   c.program.outputs = {{"y", ElementType::kF32, {1, n[kG] * n[kM], n[kE], n[kF]}, out.region}};
   c.inputs = {{"x", ElementType::kF32, c.program.inputs[0].shape, BytesOf(x)}};

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "machine/program.h"
-#include "runtime/tensor.h"
+#include "support/tensor.h"
 #include "tests/runtime/hand_program.h"
 
 namespace dla::runtime::test {

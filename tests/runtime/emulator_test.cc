@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "machine/verifier.h"
 #include "tests/runtime/conv_program.h"
 
 namespace dla::runtime::test {
@@ -17,6 +18,16 @@ TEST(Emulator, RandomConvolutionsHaveTheValuesOfPlainLoops) {
     ASSERT_TRUE(result.ok()) << result.status().message();
     ASSERT_EQ(result->outputs.size(), 1u);
     ASSERT_EQ(FloatsOf(result->outputs[0].bytes), c.expected);
+  }
+}
+
+TEST(Emulator, HandMadeProgramsAreSoundToTheVerifier) {
+  for (uint32_t seed = 1; seed <= 100; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    std::mt19937 random(seed);
+    const ConvCase c = MakeConv(RandomConv(&random), &random);
+    const Status status = machine::VerifyProgram(c.program);
+    ASSERT_TRUE(status.ok()) << status.message();
   }
 }
 

@@ -1,0 +1,273 @@
+// dlarun: runs a compiled program on the emulated machine.
+//
+// Arguments in, printing out; everything else is in runtime/. Results go to stdout, messages to
+// stderr as "dlarun: error: ...". Exit codes: support/status.h, and 1 if outputs differ from what
+// was expected.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <iostream>
+
+#include "machine/program_file.h"
+#include "machine/verifier.h"
+#include "runtime/emulator.h"
+#include "runtime/named_tensors.h"
+#include "runtime/stats.h"
+#include "support/file.h"
+#include "support/tensor_file.h"
+
+namespace {
+
+using dla::Result;
+using dla::Status;
+using dla::Tensor;
+using dla::machine::Program;
+using dla::runtime::Mode;
+using dla::runtime::RunOptions;
+using dla::runtime::RunResult;
+
+constexpr int kDiffers = 1;
+constexpr int kInternal = 70;
+
+struct Arguments {
+  std::string program;
+  std::string inputs;              // .npz
+  std::vector<std::string> input;  // NAME=FILE
+  std::string data_set, outputs, expected, stats_json;
+  dla::runtime::Tolerance tolerance;
+  std::string mode = "both";
+  bool check = false, stats = false, quiet = false, verbose = false;
+  std::optional<uint64_t> jitter;
+};
+
+void Print(const char* kind, const std::string& message) {
+  std::istringstream lines(message);
+  for (std::string line; std::getline(lines, line);) {
+    std::cerr << "dlarun: " << kind << ": " << line << "\n";
+  }
+}
+
+int Fail(const Status& status) {
+  Print("error", status.message());
+  return static_cast<int>(status.code());
+}
+
+void Declare(CLI::App* app, Arguments* a) {
+  app->add_option("MODEL.bin", a->program, "The program to run")->required();
+  app->add_option("--inputs", a->inputs, "All inputs, by name")->type_name("FILE.npz");
+  app->add_option("--input", a->input, "One input from a .npy or .pb file")
+      ->type_name("NAME=FILE")
+      ->allow_extra_args(false);
+  app->add_option("--data-set", a->data_set,
+                  "input_0.pb, input_1.pb, ... in graph order; output_0.pb, ... are expected")
+      ->type_name("DIR");
+  app->add_option("--outputs", a->outputs, "Write all outputs, by name")->type_name("FILE.npz");
+  app->add_option("--expected", a->expected,
+                  "Compare outputs with these; exit code 1 if they differ (a folder: output_0.pb, "
+                  "...)")
+      ->type_name("FILE.npz|DIR");
+  app->add_option("--rtol", a->tolerance.relative, "Relative tolerance of --expected")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  app->add_option("--atol", a->tolerance.absolute, "Absolute tolerance of --expected")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  app->add_option("--mode", a->mode,
+                  "functional: values and bytes; timed: bytes and cycles, needs no inputs; both")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"functional", "timed", "both"}));
+  app->add_flag("--check", a->check, "Follow every byte and report reads of wrong tiles");
+  app->add_option("--jitter", a->jitter, "Delay engines at random; values must not change")
+      ->type_name("SEED");
+  app->add_flag("--stats", a->stats, "Print a table of what was counted");
+  app->add_option("--stats-json", a->stats_json, "The same as JSON ('-': to stdout)")
+      ->type_name("FILE");
+  auto* quiet = app->add_flag("-q,--quiet", a->quiet, "Print errors only");
+  app->add_flag("-v,--verbose", a->verbose, "Print what is done")->excludes(quiet);
+  app->set_version_flag("--version", "dlarun " DLA_VERSION);
+}
+
+// Tensors of "NAME=FILE"; a name may hold '=' as long as some file is left.
+Result<Tensor> ReadNamed(const Program& program, const std::string& text) {
+  for (const auto& port : program.inputs) {
+    const size_t length = port.name.size();
+    if (text.compare(0, length, port.name) == 0 && text.size() > length && text[length] == '=') {
+      Result<Tensor> tensor = dla::ReadTensor(text.substr(length + 1));
+      if (tensor.ok()) tensor->name = port.name;
+      return tensor;
+    }
+  }
+  const size_t equals = text.find('=');
+  if (equals == std::string::npos) {
+    return dla::Usage("--input ", text, ": NAME=FILE.npy or NAME=FILE.pb is wanted");
+  }
+  DLA_ASSIGN_OR_RETURN(Tensor tensor, dla::ReadTensor(text.substr(equals + 1)));
+  tensor.name = text.substr(0, equals);
+  return tensor;
+}
+
+// Tensors of a data-set folder, named after the ports they belong to by position.
+Result<std::vector<Tensor>> ReadInOrder(const std::string& folder, const std::string& prefix,
+                                        const std::vector<dla::machine::Port>& ports) {
+  DLA_ASSIGN_OR_RETURN(std::vector<Tensor> tensors, dla::ReadDataSet(folder, prefix));
+  if (tensors.size() > ports.size()) {
+    return dla::Usage(folder, ": has ", tensors.size(), " tensors '", prefix,
+                      "_*.pb', the program ", ports.size(), " ", prefix, "s");
+  }
+  for (size_t i = 0; i < tensors.size(); ++i) tensors[i].name = ports[i].name;
+  return tensors;
+}
+
+Result<std::vector<Tensor>> ReadInputs(const Program& program, const Arguments& a) {
+  std::vector<Tensor> tensors;
+  const auto append = [&tensors](std::vector<Tensor> more) {
+    for (Tensor& tensor : more) tensors.push_back(std::move(tensor));
+  };
+  if (!a.inputs.empty()) {
+    DLA_ASSIGN_OR_RETURN(std::vector<Tensor> read, dla::ReadNpz(a.inputs));
+    append(std::move(read));
+  }
+  if (!a.data_set.empty()) {
+    DLA_ASSIGN_OR_RETURN(std::vector<Tensor> read,
+                         ReadInOrder(a.data_set, "input", program.inputs));
+    append(std::move(read));
+  }
+  for (const std::string& text : a.input) {
+    DLA_ASSIGN_OR_RETURN(Tensor tensor, ReadNamed(program, text));
+    tensors.push_back(std::move(tensor));
+  }
+  Result<std::vector<Tensor>> matched = dla::runtime::MatchInputs(program, std::move(tensors));
+  if (!matched.ok() && a.inputs.empty() && a.data_set.empty() && a.input.empty()) {
+    return dla::Usage(matched.status().message(),
+                      "\nvalues need inputs: give --inputs, --input or --data-set, or run with "
+                      "--mode timed");
+  }
+  return matched;
+}
+
+// What outputs are compared with; nothing if the user gave nothing.
+Result<std::vector<Tensor>> ReadExpected(const Program& program, const Arguments& a) {
+  if (!a.expected.empty() && !std::filesystem::is_directory(a.expected)) {
+    return dla::ReadNpz(a.expected);
+  }
+  if (!a.expected.empty()) return ReadInOrder(a.expected, "output", program.outputs);
+  if (!a.data_set.empty()) return ReadInOrder(a.data_set, "output", program.outputs);
+  return std::vector<Tensor>{};
+}
+
+// 0, kDiffers, or the exit code of a failure.
+int CompareAll(const RunResult& result, const std::vector<Tensor>& expected, const Arguments& a) {
+  int code = 0;
+  for (const Tensor& wanted : expected) {
+    const Tensor* output = nullptr;
+    for (const Tensor& candidate : result.outputs) {
+      if (candidate.name == wanted.name) output = &candidate;
+    }
+    if (output == nullptr) {
+      return Fail(dla::Usage("the program has no output '", wanted.name, "' to compare with"));
+    }
+    const auto difference = dla::runtime::Compare(*output, wanted, a.tolerance);
+    if (!difference.ok()) return Fail(difference.status());
+    if (difference->differing > 0) {
+      code = kDiffers;
+      Print("error",
+            dla::Concat("output '", wanted.name, "' differs in ", difference->differing, " of ",
+                        difference->elements, " elements; worst ", difference->worst));
+    } else if (!a.quiet) {
+      Print("note", dla::Concat("output '", wanted.name, "' is as expected (", difference->elements,
+                                " elements)"));
+    }
+  }
+  return code;
+}
+
+RunOptions OptionsOf(const Program& program, const Arguments& a) {
+  RunOptions options;
+  options.mode = a.mode == "timed"        ? Mode::kTimed
+                 : a.mode == "functional" ? Mode::kFunctional
+                                          : Mode::kBoth;
+  options.check = a.check;
+  options.jitter = a.jitter;
+  if (!a.quiet && isatty(STDERR_FILENO) != 0) {
+    options.progress = [&program](int64_t done, int64_t groups) {
+      std::cerr << "\r\033[K";
+      if (done == groups) return;
+      std::cerr << "group " << done + 1 << " of " << groups << ": "
+                << program.groups[static_cast<size_t>(done)].name << std::flush;
+    };
+  }
+  return options;
+}
+
+Status Report(const Program& program, const RunOptions& options, const RunResult& result,
+              const Arguments& a) {
+  if (!a.outputs.empty()) DLA_RETURN_IF_ERROR(dla::WriteNpz(a.outputs, result.outputs));
+  if (a.stats) std::cout << dla::runtime::StatsText(program, options, result);
+  if (a.stats_json.empty()) return Status();
+  const std::string json = dla::runtime::StatsJson(program, options, result)
+                               .dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
+                           "\n";
+  if (a.stats_json != "-") return dla::WriteTextFile(a.stats_json, json);
+  std::cout << json;
+  return Status();
+}
+
+int RunProgram(const Arguments& a) {
+  if (a.mode == "timed" && (!a.outputs.empty() || !a.expected.empty())) {
+    return Fail(dla::Usage("--mode timed gives no values for --outputs or --expected"));
+  }
+  const auto program = dla::machine::ReadProgram(a.program);
+  if (!program.ok()) return Fail(program.status());
+  const Status verified = dla::machine::VerifyProgram(*program);
+  if (!verified.ok()) return Fail(verified.At(a.program));
+  const RunOptions options = OptionsOf(*program, a);
+  std::vector<Tensor> inputs, expected;
+  if (options.mode != Mode::kTimed) {
+    auto read = ReadInputs(*program, a);
+    if (!read.ok()) return Fail(read.status());
+    inputs = std::move(*read);
+    auto wanted = ReadExpected(*program, a);
+    if (!wanted.ok()) return Fail(wanted.status());
+    expected = std::move(*wanted);
+  }
+  if (a.verbose) {
+    Print("note", dla::Concat(a.program, ": ", program->groups.size(), " groups for target '",
+                              program->target.name, "', compiled by ", program->producer));
+  }
+  const auto result = dla::runtime::Run(*program, options, inputs);
+  if (!result.ok()) {
+    if (options.progress) std::cerr << "\r\033[K";
+    return Fail(result.status().At(a.program));
+  }
+  const Status reported = Report(*program, options, *result, a);
+  if (!reported.ok()) return Fail(reported);
+  return CompareAll(*result, expected, a);
+}
+
+int Main(int argc, char** argv) {
+  Arguments arguments;
+  CLI::App app("Runs a compiled program on the emulated accelerator.", "dlarun");
+  Declare(&app, &arguments);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    return Fail(dla::Usage(error.what(), "; dlarun --help lists all options"));
+  }
+  return RunProgram(arguments);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    const int code = Main(argc, argv);
+    std::cout.flush();
+    if (std::cout.fail()) return Fail(dla::IoError("stdout: cannot be written"));
+    return code;
+  } catch (const std::exception& error) {
+    Print("internal error", dla::Concat(error.what(), "; please report it"));
+    return kInternal;
+  }
+}
