@@ -69,6 +69,10 @@
 
 namespace dla::machine {
 
+// Before the constants: GCC 12 takes an enumerator for a shadow of a constant of the same name.
+enum class LocalLayout : uint8_t { kDense, kPanels };
+enum class DramLayout : uint8_t { kNone, kStrided, kPacked };
+
 inline constexpr int kMaxDims = 16;      // dimensions of a group
 inline constexpr int kMaxAxes = 8;       // axes of an operand
 inline constexpr int kMaxTerms = 3;      // terms of an axis
@@ -115,7 +119,8 @@ inline constexpr int kOpcodeCount = 8;
 // Vector. Runs the program over the points of the tile (all dimensions of the group, or, if
 // `predicate`d on the reduction dimensions behind an array, the output's points: dimensions that
 // neither output nor any loaded operand depends on do not count). Reduction dimensions of the
-// vector program are those that its loads depend on and its output does not.
+// vector program are its `reduce_dims` or, where these are 0, those that its loads depend on and
+// its output does not.
 struct Instruction {
   Opcode op = Opcode::kWait;
   Engine engine = Engine::kLoad;
@@ -126,6 +131,9 @@ struct Instruction {
   uint8_t slot = 0;  // kBus
   uint8_t operand = kNone, operand2 = kNone, operand3 = kNone, operand4 = kNone, operand5 = kNone;
   uint8_t program = kNone;  // index into the group's programs
+  // kVector: dimensions that the program's reductions run over; 0: those that its loads depend on
+  // and its output does not. Values of the program are `full` if they depend on one of these.
+  uint16_t reduce_dims = 0;
   bool operator==(const Instruction&) const = default;
 };
 
@@ -151,9 +159,6 @@ struct AxisDesc {
   int64_t local_stride = 0;  // elements (kDense)
   bool operator==(const AxisDesc&) const = default;
 };
-
-enum class LocalLayout : uint8_t { kDense, kPanels };
-enum class DramLayout : uint8_t { kNone, kStrided, kPacked };
 
 struct OperandDesc {
   std::string value;  // the ONNX value it is or belongs to, for reports and messages

@@ -1,0 +1,41 @@
+#include "machine/verifier.h"
+
+#include "machine/verify_parts.h"
+
+namespace dla::machine {
+namespace {
+
+void VerifyGroup(const Program& program, const Group& group, const std::string& where,
+                 Faults* faults) {
+  const size_t before = faults->count();
+  VerifyGroupTables(program, group, where, faults);
+  if (faults->count() != before) return;
+  for (size_t p = 0; p < group.programs.size(); ++p) {
+    VerifyMicroProgram(program.target, group, group.programs[p], Concat(where, ": program ", p),
+                       faults);
+  }
+  if (faults->count() != before) return;
+  VerifyCode(program, group, where, faults);
+  if (faults->count() != before) return;
+  VerifySync(group, where, faults);
+}
+
+}  // namespace
+
+std::string OperandText(const Group& group, int operand) {
+  return Concat("operand ", operand, " '", group.operands[static_cast<size_t>(operand)].value, "'");
+}
+
+Status VerifyProgram(const Program& program) {
+  Faults faults;
+  VerifyTables(program, &faults);
+  if (faults.count() == 0) {
+    for (size_t g = 0; g < program.groups.size() && !faults.full(); ++g) {
+      const Group& group = program.groups[g];
+      VerifyGroup(program, group, Concat("group ", g, " '", group.name, "'"), &faults);
+    }
+  }
+  return faults.ToStatus();
+}
+
+}  // namespace dla::machine

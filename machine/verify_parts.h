@@ -1,0 +1,33 @@
+// The parts of the program verifier; verifier.cc runs them in this order. Each later part relies on
+// what the earlier ones found right.
+#pragma once
+
+#include <string>
+
+#include "machine/faults.h"
+#include "machine/program.h"
+
+namespace dla::machine {
+
+// Regions, ports, buffers, constants.
+void VerifyTables(const Program& program, Faults* faults);
+
+// Dimensions, loops and operands of a group.
+void VerifyGroupTables(const Program& program, const Group& group, const std::string& where,
+                       Faults* faults);
+
+// A micro-program's form: numbering, operands, stage tail. Roles are checked with instructions.
+void VerifyMicroProgram(const Target& target, const Group& group, const MicroProgram& program,
+                        const std::string& where, Faults* faults);
+
+// Instructions one by one: engine, fields, operands and their roles.
+void VerifyCode(const Program& program, const Group& group, const std::string& where,
+                Faults* faults);
+
+// Tokens, transfers and tickets, and that no engine waits for ever.
+void VerifySync(const Group& group, const std::string& where, Faults* faults);
+
+// "operand 3 'conv1.weight'"
+std::string OperandText(const Group& group, int operand);
+
+}  // namespace dla::machine

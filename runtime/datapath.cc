@@ -1,0 +1,274 @@
+#include "runtime/datapath.h"
+
+#include "machine/timing.h"
+#include "runtime/access_tally.h"
+
+namespace dla::runtime {
+namespace {
+
+using machine::Counters;
+using machine::Group;
+using machine::Instruction;
+using machine::kNone;
+using machine::Opcode;
+using machine::OperandDesc;
+
+int64_t ProductOf(const std::vector<uint8_t>& dims, const Step& step) {
+  int64_t product = 1;
+  for (const uint8_t d : dims) product *= step.length[d];
+  return product;
+}
+
+std::vector<int64_t> LengthsOf(const std::vector<uint8_t>& dims, const Step& step) {
+  std::vector<int64_t> lengths;
+  for (const uint8_t d : dims) lengths.push_back(step.length[d]);
+  return lengths;
+}
+
+bool All(uint16_t mask, uint16_t at) { return (mask & ~unsigned{at}) == 0; }
+
+struct VectorPoints {
+  int64_t full = 1, reduced = 1;
+};
+
+VectorPoints PointsOf(const VectorPlan& plan, const Step& step) {
+  VectorPoints points;
+  points.reduced = ProductOf(plan.kept, step);
+  points.full = points.reduced * ProductOf(plan.reduced, step);
+  return points;
+}
+
+// Reads of all loads and the write of the result.
+void CountProgram(const Group& group, const VectorPlan& plan, const MicroProgram& program,
+                  uint8_t output, const VectorPoints& points, AccessTally* tally) {
+  const auto bytes = [&](const OperandDesc& operand, bool full) {
+    return (full ? points.full : points.reduced) * ElementBytes(operand);
+  };
+  for (size_t i = 0; i < program.ops.size(); ++i) {
+    if (program.ops[i].op != MicroOp::kLoad) continue;
+    const OperandDesc& operand = group.operands[program.ops[i].operand];
+    tally->Read(operand.memory, bytes(operand, plan.full[i]));
+  }
+  const OperandDesc& result = group.operands[output];
+  tally->Write(result.memory, bytes(result, plan.full.back()));
+}
+
+// Where a tile is written: its first element, and the strides of its axes in elements.
+struct Target {
+  uint8_t* data;
+  AxisArray strides;
+};
+
+Target TargetOf(const OperandDesc& operand, const Step& step, const Group& group,
+                Storage* storage) {
+  const Tile tile = TileOf(group, operand, step);
+  DLA_CHECK(!tile.clipped(), "tile of '", operand.value, "' is written and leaves its bounds");
+  Target target{};
+  target.data = storage->Scratchpad(operand.memory) + tile.address +
+                LocalOffset(operand, tile) * ElementBytes(operand);
+  for (size_t a = 0; a < operand.axes.size(); ++a) {
+    target.strides[a] = operand.axes[a].local_stride;
+  }
+  return target;
+}
+
+// MACs a cycle of the whole array.
+double PeakRate(const machine::Array& array, machine::Rational rate) {
+  return static_cast<double>(array.rows * array.cols) * static_cast<double>(rate.numerator) /
+         static_cast<double>(rate.denominator);
+}
+
+bool OnlyCopies(const MicroProgram& program) { return program.ops.size() == 1; }
+
+}  // namespace
+
+Result<Work> Datapath::Execute(const Group& group, const GroupPlan& plan,
+                               const Instruction& instruction, const Step& step,
+                               Counters* counters) {
+  switch (instruction.op) {
+    case Opcode::kArray:
+      return Array(group, plan, instruction, step, counters);
+    case Opcode::kVector:
+      return Vector(group, plan, instruction, step, counters);
+    default:
+      return Move(group, instruction, step, counters);
+  }
+}
+
+Result<Work> Datapath::Array(const Group& group, const GroupPlan& plan,
+                             const Instruction& instruction, const Step& step, Counters* counters) {
+  const ArrayPlan& array = plan.arrays.at(&instruction);
+  const machine::Target& target = program_.target;
+  const machine::ArrayExtents extents = {.groups = ProductOf(array.groups, step),
+                                         .pixels = ProductOf(array.pixels, step),
+                                         .channels = ProductOf(array.channels, step),
+                                         .depth = ProductOf(array.depth, step)};
+  const bool initialise = All(array.reduction_mask, step.at_first);
+  const bool drain = All(array.reduction_mask, step.at_last);
+  const OperandDesc& input = group.operands[instruction.operand];
+  const OperandDesc& weight = group.operands[instruction.operand2];
+  const OperandDesc& accumulator = group.operands[instruction.operand3];
+
+  AccessTally tally(target, counters);
+  const machine::ArrayAccesses accesses =
+      machine::CountArrayAccesses(target.array, extents, !initialise);
+  tally.Read(input.memory, accesses.input_reads * ElementBytes(input));
+  tally.Read(weight.memory, accesses.weight_reads * ElementBytes(weight));
+  tally.Read(accumulator.memory, accesses.partial_reads * ElementBytes(accumulator));
+  tally.Write(accumulator.memory, accesses.partial_writes * ElementBytes(accumulator));
+  if (initialise && instruction.operand4 != kNone) {
+    const OperandDesc& bias = group.operands[instruction.operand4];
+    tally.Read(bias.memory, TileOf(group, bias, step).elements * ElementBytes(bias));
+  }
+  const int64_t points = extents.groups * extents.pixels * extents.channels;
+  const MicroProgram& program = group.programs[instruction.program];
+  const VectorPlan& drained = plan.vectors.at(&instruction);
+  if (drain && !array.drain_in_place) {
+    tally.Read(accumulator.memory, points * ElementBytes(accumulator));
+    CountProgram(group, drained, program, instruction.operand5, {points, points}, &tally);
+  }
+  const int64_t macs = points * extents.depth;
+  counters->macs_array += macs;
+  counters->macs_issued += macs;
+  if (storage_ != nullptr) {
+    DLA_RETURN_IF_ERROR(Contract(group, array, instruction, step, initialise));
+    if (drain && !(array.drain_in_place && OnlyCopies(program))) {
+      RunProgram(group, drained, program, instruction.operand3, instruction.operand5, step);
+    }
+  }
+  return Work{.cycles = tally.Bound(machine::ArrayCycles(target.array, array.rate, extents)),
+              .mac_energy_pj = static_cast<double>(macs) * array.energy_pj_per_mac,
+              .peak_array_cycles = static_cast<double>(macs) / PeakRate(target.array, array.rate)};
+}
+
+Result<Work> Datapath::Vector(const Group& group, const GroupPlan& plan,
+                              const Instruction& instruction, const Step& step,
+                              Counters* counters) {
+  const VectorPlan& vector = plan.vectors.at(&instruction);
+  const MicroProgram& program = group.programs[instruction.program];
+  const VectorPoints points = PointsOf(vector, step);
+  AccessTally tally(program_.target, counters);
+  CountProgram(group, vector, program, instruction.operand, points, &tally);
+  counters->vector_ops += machine::VectorOps(program, vector.full, points.full, points.reduced);
+  if (storage_ != nullptr) {
+    RunProgram(group, vector, program, kNone, instruction.operand, step);
+  }
+  return Work{.cycles = tally.Bound(machine::VectorCycles(
+                  program_.target.vector, program, vector.full, points.full, points.reduced))};
+}
+
+Result<Work> Datapath::Move(const Group& group, const Instruction& instruction, const Step& step,
+                            Counters* counters) {
+  const OperandDesc& from = group.operands[instruction.operand];
+  const OperandDesc& to = group.operands[instruction.operand2];
+  const machine::Link* link = program_.target.FindLink(from.memory, to.memory);
+  if (link == nullptr) {
+    return Malformed("a move from '", program_.target.memories[from.memory].name, "' to '",
+                     program_.target.memories[to.memory].name, "', between which is no link");
+  }
+  const Tile to_tile = TileOf(group, to, step);
+  const int64_t bytes = to_tile.elements * ElementBytes(to);
+  AccessTally tally(program_.target, counters);
+  tally.Read(from.memory, bytes);
+  tally.Write(to.memory, bytes);
+  counters->move_bytes += bytes;
+  if (storage_ != nullptr && bytes > 0) {
+    DLA_RETURN_IF_ERROR(storage_->Move(from, TileOf(group, from, step), to, to_tile));
+  }
+  return Work{.cycles = tally.Bound(machine::CyclesAtRate(bytes, link->bytes_per_cycle))};
+}
+
+View Datapath::Stage(const Group& group, uint8_t operand, const Step& step,
+                     Reused<uint8_t>* buffer) {
+  const OperandDesc& desc = group.operands[operand];
+  return StageTile(desc, TileOf(group, desc, step), storage_->Scratchpad(desc.memory), buffer);
+}
+
+void Datapath::InitialiseAccumulators(const Group& group, const Instruction& instruction,
+                                      const Step& step) {
+  // The accumulators become the bias, repeated where it does not depend on a dimension, or zero.
+  MicroProgram program;
+  MicroInstruction value;
+  value.op = instruction.operand4 == kNone ? MicroOp::kConst : MicroOp::kLoad;
+  value.operand = instruction.operand4;
+  program.ops.push_back(value);
+  VectorPlan plan;
+  plan.full = {false};
+  const OperandDesc& accumulator = group.operands[instruction.operand3];
+  for (const machine::AxisDesc& axis : accumulator.axes) {
+    for (const machine::TermDesc& term : axis.terms) plan.kept.push_back(term.dim);
+  }
+  RunProgram(group, plan, program, kNone, instruction.operand3, step);
+}
+
+Status Datapath::Contract(const Group& group, const ArrayPlan& plan, const Instruction& instruction,
+                          const Step& step, bool initialise) {
+  const OperandDesc& input = group.operands[instruction.operand];
+  const OperandDesc& weight = group.operands[instruction.operand2];
+  const OperandDesc& accumulator = group.operands[instruction.operand3];
+  const ElementType f32 = ElementType::kF32;
+  if (input.type != f32 || weight.type != f32 || accumulator.type != f32) {
+    return Unsupported("array instruction on ", TypeName(input.type), " x ", TypeName(weight.type),
+                       " into ", TypeName(accumulator.type));
+  }
+  if (initialise) InitialiseAccumulators(group, instruction, step);
+  const View in = Stage(group, instruction.operand, step, &staging_[0]);
+  const View wt =
+      weight.local_layout == machine::LocalLayout::kPanels
+          ? View{.data = storage_->Scratchpad(weight.memory) + TileOf(group, weight, step).address}
+          : Stage(group, instruction.operand2, step, &staging_[1]);
+  const Target acc = TargetOf(accumulator, step, group, storage_);
+  Contraction c;
+  const auto add = [&](const std::vector<uint8_t>& dims, std::vector<ContractionDim>* to) {
+    for (const uint8_t d : dims) {
+      if (step.length[d] == 1) continue;
+      to->push_back({.length = step.length[d],
+                     .input_stride = StrideAlong(input, in.strides, d),
+                     .weight_stride = StrideAlong(weight, wt.strides, d),
+                     .output_stride = StrideAlong(accumulator, acc.strides, d)});
+    }
+  };
+  add(plan.groups, &c.groups);
+  add(plan.pixels, &c.pixels);
+  add(plan.channels, &c.channels);
+  add(plan.depth, &c.depth);
+  c.input = in.data;
+  c.weight = wt.data;
+  c.accumulator = acc.data;
+  c.weight_panels = weight.local_layout == machine::LocalLayout::kPanels;
+  ContractF32(c, &contraction_workspace_);
+  return Status();
+}
+
+void Datapath::RunProgram(const Group& group, const VectorPlan& plan, const MicroProgram& program,
+                          uint8_t accumulator, uint8_t output, const Step& step) {
+  VectorJob job;
+  job.program = &program;
+  job.kept = LengthsOf(plan.kept, step);
+  job.reduced = LengthsOf(plan.reduced, step);
+  job.full = plan.full;
+  const auto strides = [&](const OperandDesc& operand, const AxisArray& along) {
+    std::vector<int64_t> all;
+    for (const uint8_t d : plan.kept) all.push_back(StrideAlong(operand, along, d));
+    for (const uint8_t d : plan.reduced) all.push_back(StrideAlong(operand, along, d));
+    return all;
+  };
+  for (const MicroInstruction& op : program.ops) {
+    VectorSource source;
+    if (op.op == MicroOp::kLoad || op.op == MicroOp::kAccumulator) {
+      const uint8_t number = op.op == MicroOp::kLoad ? op.operand : accumulator;
+      const OperandDesc& operand = group.operands[number];
+      const View view = Stage(group, number, step, &staging_[number]);
+      source = {.type = operand.type, .data = view.data, .strides = strides(operand, view.strides)};
+    }
+    job.sources.push_back(std::move(source));
+  }
+  const OperandDesc& result = group.operands[output];
+  const Target target = TargetOf(result, step, group, storage_);
+  job.type = result.type;
+  job.output = target.data;
+  job.output_strides = strides(result, target.strides);
+  RunVectorProgram(job, &vector_workspace_);
+}
+
+}  // namespace dla::runtime

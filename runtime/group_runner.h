@@ -1,0 +1,95 @@
+// Runs one group: engines that walk its code, tokens between them, and the DRAM bus.
+//
+// All resources are in order with an order that the program fixes, so times follow from data flow:
+// whichever engine can go on goes on, and every token, transfer and result carries its time. The
+// order in which engines are tried changes neither values nor times.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <random>
+#include <vector>
+
+#include "machine/program.h"
+#include "runtime/cursor.h"
+#include "runtime/datapath.h"
+#include "runtime/group_plan.h"
+#include "runtime/run_result.h"
+#include "runtime/shadow.h"
+#include "runtime/storage.h"
+#include "support/status.h"
+
+namespace dla::runtime {
+
+class GroupRunner {
+ public:
+  // What runs share. `storage`, `shadow` and `jitter` may be null: no values, no checks, no random
+  // delays.
+  struct Machine {
+    Datapath* datapath = nullptr;
+    Storage* storage = nullptr;
+    Shadow* shadow = nullptr;
+    std::mt19937_64* jitter = nullptr;
+  };
+  GroupRunner(const machine::Program& program, const machine::Group& group, const GroupPlan& plan,
+              const Machine& machine);
+
+  // Executes the group; times count from 0. Sets counters, engine times and the group's cycles.
+  Status Run(GroupRun* run);
+
+ private:
+  struct Descriptor {
+    uint8_t operand;
+    Tile tile;
+  };
+  struct EngineState {
+    EngineState(const machine::Group& group, machine::Engine engine) : cursor(group, engine) {}
+    Cursor cursor;
+    int64_t time = 0;
+    int64_t data_time = 0;         // when everything that it loaded is usable
+    std::vector<Descriptor> open;  // of the open transfer
+  };
+  struct Arrival {
+    int64_t time;
+    machine::Engine from;
+  };
+
+  // Executes the engine's next instruction; false if it has to wait.
+  Result<bool> TryStep(machine::Engine engine);
+  bool TryWait(machine::Engine engine, const machine::Instruction& instruction);
+  void Signal(machine::Engine engine, const machine::Instruction& instruction);
+  void Open(machine::Engine engine, const machine::Instruction& instruction);
+  Result<bool> TryTransfer(machine::Engine engine, const machine::Instruction& instruction);
+  Status Serve(machine::Engine engine);
+  void CountDescriptor(const machine::OperandDesc& operand, const Tile& tile, bool load,
+                       int64_t* bus_bytes);
+  Status Check(const machine::Instruction& instruction, const Step& step);
+  Status Compute(machine::Engine engine, const machine::Instruction& instruction);
+
+  // The least ticket that the DMA engine has left in this group; INT64_MAX if none.
+  int64_t NextTicket(machine::Engine engine);
+  void Stall(machine::Engine engine, StallCause cause, int64_t until);
+  void Busy(machine::Engine engine, int64_t cycles);
+  int64_t Delay();
+  Status Finish();
+  std::string Blocked() const;
+
+  EngineState& State(machine::Engine e) { return engines_[static_cast<size_t>(e)]; }
+  EngineTimes& Times(machine::Engine e) { return run_->engines[static_cast<size_t>(e)]; }
+
+  const machine::Program& program_;
+  const machine::Group& group_;
+  const GroupPlan& plan_;
+  Datapath* datapath_;
+  Storage* storage_;
+  Shadow* shadow_;
+  std::mt19937_64* jitter_;
+  GroupRun* run_ = nullptr;
+  std::vector<EngineState> engines_;  // indexed by Engine
+  std::array<Cursor, 2> ahead_;       // load, store: at their next kBus
+  std::array<std::deque<Arrival>, machine::kMaxTokens> tokens_;
+  int64_t bus_free_ = 0;
+};
+
+}  // namespace dla::runtime

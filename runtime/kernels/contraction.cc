@@ -1,0 +1,102 @@
+#include "runtime/kernels/contraction.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "machine/program.h"
+#include "runtime/kernels/contract_f32.h"
+
+namespace dla::runtime {
+namespace {
+
+using Dims = std::vector<ContractionDim>;
+
+int64_t CountOf(const Dims& dims) {
+  int64_t count = 1;
+  for (const ContractionDim& dim : dims) count *= dim.length;
+  return count;
+}
+
+// Offsets of all points of the dimensions, last dimension fastest. Returns the end.
+int64_t* FillOffsets(const Dims& dims, int64_t ContractionDim::*stride, int64_t* offsets) {
+  int64_t count = 1;
+  offsets[0] = 0;
+  for (const ContractionDim& dim : dims) {
+    // Backwards, so that the shorter list can be widened in place.
+    for (int64_t i = count; i-- > 0;) {
+      const int64_t base = offsets[i];
+      for (int64_t j = dim.length; j-- > 0;) {
+        offsets[i * dim.length + j] = base + j * dim.*stride;
+      }
+    }
+    count *= dim.length;
+  }
+  return offsets + count;
+}
+
+// Strided weights as panels: [group][panel][depth][channel of the panel].
+void PackWeights(const uint8_t* weight, const int64_t* groups, int64_t group_count,
+                 const int64_t* channels, int64_t channel_count, const int64_t* depth,
+                 int64_t depth_count, float* packed) {
+  for (int64_t g = 0; g < group_count; ++g) {
+    for (int64_t m = 0; m < channel_count; m += machine::kPanelWidth) {
+      const int64_t width = std::min(machine::kPanelWidth, channel_count - m);
+      for (int64_t k = 0; k < depth_count; ++k) {
+        for (int64_t j = 0; j < width; ++j) {
+          const int64_t offset = groups[g] + channels[m + j] + depth[k];
+          std::memcpy(packed++, weight + offset * 4, 4);
+        }
+      }
+    }
+  }
+}
+
+using ContractFunction = void (*)(const F32Problem&);
+
+ContractFunction ChooseContract() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f")) return avx512::Contract;
+  if (__builtin_cpu_supports("avx2")) return avx2::Contract;
+#endif
+  return baseline::Contract;
+}
+
+}  // namespace
+
+void ContractF32(const Contraction& c, ContractionWorkspace* workspace) {
+  static const ContractFunction contract = ChooseContract();
+  F32Problem p{};
+  p.group_count = CountOf(c.groups);
+  p.pixel_count = CountOf(c.pixels);
+  p.channel_count = CountOf(c.channels);
+  p.depth_count = CountOf(c.depth);
+  int64_t* next = workspace->offsets.Get(3 * p.group_count + 2 * p.pixel_count +
+                                         2 * p.channel_count + 2 * p.depth_count);
+  const auto table = [&next](const Dims& dims, int64_t ContractionDim::*stride) {
+    const int64_t* begin = next;
+    next = FillOffsets(dims, stride, next);
+    return begin;
+  };
+  p.group_input = table(c.groups, &ContractionDim::input_stride);
+  p.group_output = table(c.groups, &ContractionDim::output_stride);
+  p.pixel_input = table(c.pixels, &ContractionDim::input_stride);
+  p.pixel_output = table(c.pixels, &ContractionDim::output_stride);
+  p.channel_output = table(c.channels, &ContractionDim::output_stride);
+  p.depth_input = table(c.depth, &ContractionDim::input_stride);
+  p.input = c.input;
+  p.weight = c.weight;
+  p.output = c.accumulator;
+  p.packed = workspace->packed_input.Get(16 * p.depth_count);
+  if (!c.weight_panels) {
+    const int64_t* groups = table(c.groups, &ContractionDim::weight_stride);
+    const int64_t* channels = table(c.channels, &ContractionDim::weight_stride);
+    const int64_t* depth = table(c.depth, &ContractionDim::weight_stride);
+    float* packed = workspace->packed_weights.Get(p.group_count * p.channel_count * p.depth_count);
+    PackWeights(c.weight, groups, p.group_count, channels, p.channel_count, depth, p.depth_count,
+                packed);
+    p.weight = reinterpret_cast<const uint8_t*>(packed);
+  }
+  contract(p);
+}
+
+}  // namespace dla::runtime

@@ -1,0 +1,40 @@
+// The array's arithmetic: acc += sum over depth of input * weight, for any dimensions and strides.
+//
+// The roles of the dimensions (groups, pixels, channels, depth: machine/timing.h) come from the
+// operands; no kernel knows a convolution. Each output element is summed one product after the
+// other, in the order of the depth dimensions, so the result is the same on every host.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/kernels/workspace.h"
+
+namespace dla::runtime {
+
+// Strides in elements; an operand that does not depend on the dimension has stride 0.
+struct ContractionDim {
+  int64_t length = 1;
+  int64_t input_stride = 0;
+  int64_t weight_stride = 0;
+  int64_t output_stride = 0;
+};
+
+struct Contraction {
+  std::vector<ContractionDim> groups, pixels, channels, depth;  // outermost first
+  // First elements; no alignment is promised.
+  const uint8_t* input = nullptr;
+  const uint8_t* weight = nullptr;
+  uint8_t* accumulator = nullptr;
+  bool weight_panels = false;  // kPanels (weight strides are not used), else strided
+};
+
+struct ContractionWorkspace {
+  Reused<int64_t> offsets;
+  Reused<float> packed_weights, packed_input;
+};
+
+// All of f32.
+void ContractF32(const Contraction& contraction, ContractionWorkspace* workspace);
+
+}  // namespace dla::runtime

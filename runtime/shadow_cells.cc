@@ -1,0 +1,113 @@
+#include "runtime/shadow_cells.h"
+
+#include <algorithm>
+
+#include "support/status.h"
+
+namespace dla::runtime {
+
+using machine::DramLayout;
+using machine::LocalLayout;
+using machine::OperandDesc;
+
+uint32_t Spaces::OfOperand(const OperandDesc& operand) {
+  if (operand.dram_layout != DramLayout::kNone) return operand.region + 1;
+  const auto [entry, is_new] =
+      named_.emplace(operand.value, kFirstName + static_cast<uint32_t>(names_.size()));
+  if (is_new) names_.push_back(operand.value);
+  return entry->second;
+}
+
+std::string Spaces::Describe(const machine::Program& program, const Cell& cell) const {
+  if (cell.space == Cell::kNothing) return "nothing (never written)";
+  const std::string where =
+      cell.space >= kFirstName
+          ? Concat("element ", cell.element, " of '", names_[cell.space - kFirstName], "'")
+          : Concat("byte ", cell.element, " of region '", program.regions[cell.space - 1].name,
+                   "'");
+  if (cell.partial == 0) return where;
+  return Concat("a partial sum of ", cell.products, " products for ", where);
+}
+
+namespace {
+
+// Element strides of the axes as in Cell::element: bytes in DRAM, or row-major in the value.
+AxisArray ElementSteps(const OperandDesc& operand, const Tile& tile) {
+  AxisArray steps{};
+  int64_t inner = 1;
+  for (size_t a = operand.axes.size(); a-- > 0;) {
+    switch (operand.dram_layout) {
+      case DramLayout::kNone:
+        steps[a] = inner;
+        inner *= operand.axes[a].bound;
+        break;
+      case DramLayout::kStrided:
+        steps[a] = operand.axes[a].dram_stride * ElementBytes(operand);
+        break;
+      case DramLayout::kPacked:
+        steps[a] = inner * ElementBytes(operand);
+        inner *= tile.length[a];
+        break;
+    }
+  }
+  return steps;
+}
+
+int64_t FirstElement(const OperandDesc& operand, const Tile& tile, const AxisArray& steps) {
+  if (operand.dram_layout != DramLayout::kNone) {
+    return DramOffset(operand, tile) * ElementBytes(operand);
+  }
+  int64_t element = 0;
+  for (size_t a = 0; a < operand.axes.size(); ++a) element += tile.begin[a] * steps[a];
+  return element;
+}
+
+}  // namespace
+
+std::vector<ElementRow> RowsOf(const OperandDesc& operand, const Tile& tile) {
+  if (tile.elements == 0) return {};
+  const int64_t size = ElementBytes(operand);
+  const AxisArray steps = ElementSteps(operand, tile);
+  ElementRow row{.chip = tile.address,
+                 .chip_step = size,
+                 .element = FirstElement(operand, tile, steps),
+                 .element_step = size,
+                 .count = tile.elements};
+  // Panels are one row: their order on chip is that of their packed form.
+  if (operand.local_layout == LocalLayout::kPanels) return {row};
+  row.chip += LocalOffset(operand, tile) * size;
+  row.count = 1;
+  std::vector<ElementRow> rows = {row};
+  for (size_t a = 0; a < operand.axes.size(); ++a) {
+    const int64_t chip_step = operand.axes[a].local_stride * size;
+    if (a + 1 == operand.axes.size()) {
+      for (ElementRow& r : rows) {
+        r = {r.chip, chip_step, r.element, steps[a], tile.length[a]};
+      }
+      break;
+    }
+    std::vector<ElementRow> more;
+    for (const ElementRow& r : rows) {
+      for (int64_t i = 0; i < tile.length[a]; ++i) {
+        more.push_back({r.chip + i * chip_step, 0, r.element + i * steps[a], 0, 1});
+      }
+    }
+    rows = std::move(more);
+  }
+  return rows;
+}
+
+void CellArray::Set(int64_t offset, int64_t bytes, const Cell& cell) {
+  const auto first = cells_.begin() + offset / granule_;
+  std::fill(first, first + bytes / granule_, cell);
+}
+
+const Cell* CellArray::Differs(int64_t offset, int64_t bytes, const Cell& expected) const {
+  for (int64_t i = offset / granule_; i < (offset + bytes) / granule_; ++i) {
+    const Cell& cell = cells_[static_cast<size_t>(i)];
+    if (!(cell == expected)) return &cell;
+  }
+  return nullptr;
+}
+
+}  // namespace dla::runtime

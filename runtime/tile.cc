@@ -1,0 +1,102 @@
+#include "runtime/tile.h"
+
+#include <algorithm>
+
+namespace dla::runtime {
+
+using machine::AxisDesc;
+using machine::DramLayout;
+using machine::Group;
+using machine::OperandDesc;
+
+bool Tile::clipped() const {
+  for (int a = 0; a < axes; ++a) {
+    const auto i = static_cast<size_t>(a);
+    if (length[i] != hull[i]) return true;
+  }
+  return false;
+}
+
+Tile TileOf(const Group& group, const OperandDesc& operand, const Step& step) {
+  Tile tile;
+  tile.axes = static_cast<int>(operand.axes.size());
+  tile.elements = 1;
+  for (size_t a = 0; a < operand.axes.size(); ++a) {
+    const AxisDesc& axis = operand.axes[a];
+    int64_t first = axis.offset;
+    int64_t last = axis.offset;
+    for (const machine::TermDesc& term : axis.terms) {
+      first += term.coefficient * step.start[term.dim];
+      last += term.coefficient * (step.start[term.dim] + step.length[term.dim] - 1);
+    }
+    tile.first[a] = first;
+    tile.hull[a] = last - first + 1;
+    tile.begin[a] = std::max<int64_t>(first, 0);
+    tile.length[a] = std::max<int64_t>(std::min(last, axis.bound - 1) - tile.begin[a] + 1, 0);
+    tile.local_begin[a] = operand.resident ? 0 : tile.begin[a];
+    tile.elements *= tile.length[a];
+  }
+  for (const uint8_t d : group.loops) {
+    if ((operand.generation_dims >> d & 1) == 0) continue;
+    tile.generation = tile.generation * group.dims[d].count() + step.block[d];
+  }
+  const int64_t slot = tile.generation % operand.ring_slots;
+  tile.address = operand.address + slot * operand.slot_bytes;
+  return tile;
+}
+
+int64_t LocalOffset(const OperandDesc& operand, const Tile& tile) {
+  int64_t offset = 0;
+  for (size_t a = 0; a < operand.axes.size(); ++a) {
+    offset += (tile.begin[a] - tile.local_begin[a]) * operand.axes[a].local_stride;
+  }
+  return offset;
+}
+
+int64_t DramOffset(const OperandDesc& operand, const Tile& tile) {
+  int64_t offset = operand.dram_base;
+  if (operand.dram_layout == DramLayout::kStrided) {
+    for (size_t a = 0; a < operand.axes.size(); ++a) {
+      offset += tile.begin[a] * operand.axes[a].dram_stride;
+    }
+    return offset;
+  }
+  // Tiles of earlier blocks lie before this one, axis by axis: see machine/program.h, kPacked.
+  int64_t inner = 1;
+  for (const AxisDesc& axis : operand.axes) inner *= axis.bound;
+  int64_t outer = 1;
+  for (size_t a = 0; a < operand.axes.size(); ++a) {
+    inner /= operand.axes[a].bound;
+    offset += outer * tile.begin[a] * inner;
+    outer *= tile.length[a];
+  }
+  return offset;
+}
+
+Runs RunsOf(const OperandDesc& operand, const Tile& tile) {
+  if (tile.elements == 0) return {};
+  if (operand.dram_layout == DramLayout::kPacked) return {tile.elements, 1};
+  // Axes by ascending stride; the run grows while the next axis continues exactly where it ends.
+  std::array<std::pair<int64_t, int64_t>, machine::kMaxAxes> axes{};
+  size_t count = 0;
+  for (size_t a = 0; a < operand.axes.size(); ++a) {
+    if (tile.length[a] <= 1) continue;
+    const std::pair<int64_t, int64_t> axis = {operand.axes[a].dram_stride, tile.length[a]};
+    size_t place = count++;
+    for (; place > 0 && axes[place - 1] > axis; --place) axes[place] = axes[place - 1];
+    axes[place] = axis;
+  }
+  int64_t run = 1;
+  for (size_t a = 0; a < count && axes[a].first == run; ++a) run *= axes[a].second;
+  return {run, tile.elements / run};
+}
+
+uint16_t DimsOf(const OperandDesc& operand) {
+  unsigned mask = 0;
+  for (const AxisDesc& axis : operand.axes) {
+    for (const machine::TermDesc& term : axis.terms) mask |= 1u << term.dim;
+  }
+  return static_cast<uint16_t>(mask);
+}
+
+}  // namespace dla::runtime
