@@ -10,15 +10,19 @@ Rewriter::Rewriter(Graph* graph) : graph_(graph) {
 
 void Rewriter::Begin(const Node& node) { origin_ = node; }
 
-std::string Rewriter::UniqueName(const std::string& wish) {
+std::string Rewriter::NewName(const std::string& wish) {
   std::string name = wish;
   for (int i = 2; !names_.insert(name).second; ++i) name = wish + "." + std::to_string(i);
   return name;
 }
 
 ValueId Rewriter::AddValue(const std::string& name, TensorType type) {
+  return AddRenamed(NewName(name), std::move(type));
+}
+
+ValueId Rewriter::AddRenamed(const std::string& name, TensorType type) {
   Value value;
-  value.name = UniqueName(name);
+  value.name = name;
   value.type = type.type;
   value.shape = std::move(type.shape);
   graph_->values.push_back(std::move(value));
@@ -69,7 +73,13 @@ void Rewriter::Finish(const std::string& op, std::vector<ValueId> inputs, Attrib
   nodes_.push_back(std::move(node));
 }
 
-void Rewriter::Commit() { graph_->nodes = std::move(nodes_); }
+void Rewriter::Commit() { graph_->nodes = TakeNodes(); }
+
+std::vector<Node> Rewriter::TakeNodes() {
+  std::vector<Node> nodes = std::move(nodes_);
+  nodes_.clear();
+  return nodes;
+}
 
 UseCounts::UseCounts(const Graph& graph)
     : by_nodes(graph.values.size()),

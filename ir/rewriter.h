@@ -41,9 +41,15 @@ class Rewriter {
 
   // Puts the collected nodes into the graph.
   void Commit();
+  // Hands the collected nodes out instead.
+  std::vector<Node> TakeNodes();
+
+  // A name that no value of the graph has: `wish`, or that with a number.
+  std::string NewName(const std::string& wish);
+  // A value of exactly that name, which its former owner has given up.
+  ValueId AddRenamed(const std::string& name, TensorType type);
 
  private:
-  std::string UniqueName(const std::string& wish);
 
   Graph* graph_;
   Node origin_;

@@ -211,13 +211,15 @@ MatMulLoops AddLoops(const MatMulShape& shape, const Shape& b, NestBuilder* buil
   MatMulLoops l{};
   l.n = builder->AddLoop("N", 1, true);
   l.g = builder->AddLoop("G", 1, true);
+  bool rows = false;
   for (size_t i = 0; i < shape.batch.size(); ++i) {
-    // A batch axis of both operands is like a group, one of the first operand like a batch.
+    // A batch axis of both operands is like a group, one of the first operand more rows of it.
     const size_t back = shape.batch.size() - i;
     const bool grouped = b.size() >= back + 2 && b[b.size() - 2 - back] > 1;
-    l.batch.push_back(builder->AddLoop(grouped ? "G" : "N", shape.batch[i]));
+    rows = rows || (!grouped && shape.batch[i] > 1);
+    l.batch.push_back(builder->AddLoop(grouped ? "G" : "E", shape.batch[i]));
   }
-  l.e = builder->AddLoop("E", shape.e);
+  l.e = builder->AddLoop("E", shape.e, shape.e == 1 && !rows);
   l.c = builder->AddLoop("C", shape.c, true);
   l.m = builder->AddLoop("M", shape.m, true);
   return l;
