@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <string>
@@ -172,7 +173,7 @@ Status RunAllPasses(const Options& o, ir::Graph* graph) {
       char prefix[8];
       std::snprintf(prefix, sizeof(prefix), "%02d_", number++);
       const std::string path = o.dump_dir + "/" + prefix + std::string(name) + ".txt";
-      if (dumped.ok()) dumped = WriteTextFile(path, ir::ToText(g));
+      if (dumped.ok()) dumped = WriteTextFile(path, g.name);
     };
   }
   DLA_RETURN_IF_ERROR(ir::RunPasses(graph, options).At(o.model));
@@ -196,7 +197,7 @@ Status Compile(const Options& o) {
   if (!o.schedule.empty()) {
     DLA_RETURN_IF_ERROR(WriteTextFile(o.schedule, scheduler::ScheduleJson(graph, *schedule)));
   }
-  const Status verified = machine::VerifyProgram(*program);
+  const Status verified = machine::VerifyProgram(*program, machine::ConstantSpaceBytes(*program));
   DLA_CHECK(verified.ok(), "program: ", verified.message());
   DLA_RETURN_IF_ERROR(machine::WriteProgram(*program, o.output, [&](size_t region) {
     return Result<std::vector<uint8_t>>(codegen::ConstantBytes(graph, *schedule, region));
