@@ -135,12 +135,21 @@ class Importer {
       if (!type.ok()) return type.status().At(where);
       const ir::Shape& shape = shapes.at(input->name());
       const Status sound = CheckRunTimeShape(shape);
-      if (!sound.ok()) return sound.At(where);
+      if (!sound.ok()) return sound.At(where + Symbols(*input));
       const ValueId id = Define(input->name(), {*type, shape});
       if (id == kNoValue) return Malformed(where, ": the name occurs twice");
       graph_.inputs.push_back(id);
     }
     return {};
+  }
+
+  // " (N, height)": the names of the input's dimensions, where it has any.
+  static std::string Symbols(const onnx::ValueInfoProto& input) {
+    std::string text;
+    for (const auto& dim : input.type().tensor_type().shape().dim()) {
+      if (!dim.dim_param().empty()) text += (text.empty() ? "" : ", ") + dim.dim_param();
+    }
+    return text.empty() ? text : " (" + text + ")";
   }
 
   static Status CheckRunTimeShape(const ir::Shape& shape) {

@@ -70,6 +70,7 @@ bool IsReadable(ElementType type) {
 double ReadDouble(const TensorView& tensor, int64_t index) {
   if (tensor.type == ElementType::kF32) return Load<float>(tensor, index);
   if (tensor.type == ElementType::kF64) return Load<double>(tensor, index);
+  if (tensor.type == ElementType::kU64) return static_cast<double>(Load<uint64_t>(tensor, index));
   return static_cast<double>(ReadInt(tensor, index));
 }
 

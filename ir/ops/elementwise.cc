@@ -205,6 +205,39 @@ Status LowerClip(Rewriter* rewriter, const Node& node) {
   return {};
 }
 
+// The exponent may have a type of its own.
+Status InferPow(const Graph& graph, const Node& node, std::vector<TensorType>* outputs) {
+  const Value& base = InputValue(graph, node, 0);
+  const Value& exponent = InputValue(graph, node, 1);
+  if (exponent.type == base.type) return Infer(graph, node, outputs);
+  if (exponent.constant == nullptr || base.type != ElementType::kF32 ||
+      !IsReadable(exponent.type)) {
+    return Unsupported("the operands have types ", TypeName(base.type), " and ",
+                       TypeName(exponent.type), "; f32 and a constant are supported");
+  }
+  const auto shape = BroadcastShapes(base.shape, exponent.shape);
+  if (!shape) {
+    return Malformed("the operands have shapes ", ShapeText(base.shape), " and ",
+                     ShapeText(exponent.shape), ", which do not broadcast");
+  }
+  outputs->push_back({base.type, *shape});
+  return {};
+}
+
+Status LowerPow(Rewriter* rewriter, const Node& node) {
+  std::vector<ValueId> inputs = node.inputs;
+  const TensorView exponent = ConstantView(rewriter->graph(), inputs[1]);
+  if (exponent.present() && exponent.type != ElementType::kF32) {
+    Tensor converted = Tensor::Zeros({ElementType::kF32, exponent.shape});
+    for (int64_t i = 0; i < exponent.elements(); ++i) {
+      WriteDouble(&converted, i, ReadDouble(exponent, i));
+    }
+    inputs[1] = rewriter->AddConstant(std::move(converted), "exponent");
+  }
+  rewriter->Finish("Pow", inputs, {}, node.outputs[0]);
+  return {};
+}
+
 // Max and Min of any number of operands become a chain of pairs.
 Status LowerVariadic(Rewriter* rewriter, const Node& node) {
   if (node.inputs.size() == 1) {
@@ -262,6 +295,13 @@ constexpr OpDef ClipRow() {
   return row;
 }
 
+constexpr OpDef PowRow() {
+  OpDef row = Map("Pow", 2, EmitBinary<MicroOp::kPow>);
+  row.infer = InferPow;
+  row.lower = LowerPow;
+  return row;
+}
+
 constexpr OpDef SumRow() {
   OpDef row;
   row.name = "Sum";
@@ -288,7 +328,7 @@ constexpr OpDef kRows[] = {
     Variadic(Map("Min", 2, EmitBinary<MicroOp::kMin>)),
     Map("Mul", 2, EmitBinary<MicroOp::kMul>),
     Map("Neg", 1, EmitUnary<MicroOp::kNeg>),
-    Map("Pow", 2, EmitBinary<MicroOp::kPow>),
+    PowRow(),
     Map("Reciprocal", 1, EmitUnary<MicroOp::kReciprocal>),
     Map("Relu", 1, EmitUnary<MicroOp::kRelu>),
     Since(Map("Round", 1, EmitUnary<MicroOp::kRound>), 11),

@@ -107,7 +107,7 @@ Status EvaluateCast(const Node&, std::span<const TensorView> inputs, std::span<T
     return {};
   }
   for (int64_t i = 0; i < input.elements(); ++i) {
-    if (IsFloat(input.type)) {
+    if (IsFloat(input.type) || IsFloat(outputs[0].type)) {
       WriteDouble(&outputs[0], i, ReadDouble(input, i));
     } else {
       WriteInt(&outputs[0], i, ReadInt(input, i));
