@@ -173,7 +173,7 @@ Status RunAllPasses(const Options& o, ir::Graph* graph) {
       char prefix[8];
       std::snprintf(prefix, sizeof(prefix), "%02d_", number++);
       const std::string path = o.dump_dir + "/" + prefix + std::string(name) + ".txt";
-      if (dumped.ok()) dumped = WriteTextFile(path, g.name);
+      if (dumped.ok()) dumped = WriteTextFile(path, ir::PrintGraph(g));
     };
   }
   DLA_RETURN_IF_ERROR(ir::RunPasses(graph, options).At(o.model));

@@ -46,6 +46,9 @@ class NestBuilder {
   std::vector<int64_t> OutputStrides(ValueId value, const std::vector<OutputAxis>& axes) const;
 
   int output() const { return nest_.output(); }
+  ValueId OperandValue(int operand) const {
+    return nest_.operands[static_cast<size_t>(operand)].value;
+  }
   // The program, for the anchor's part.
   MicroProgram* program() { return &nest_.program; }
   // Appends an operation with these arguments, returns the number of its value.

@@ -243,13 +243,20 @@ Result<Nest> ResizeNest(const Graph& graph, const Node& node) {
   }
   const int operand = builder.AddOperand(node.inputs[0], OperandClass::kVector, strides);
   builder.AddFusedAndOutput(axes, OperandClass::kVector);
+  // The output and every fused operand that is not broadcast along it walk a split axis as
+  // entry * repeats + copy.
   for (const Split& s : splits) {
-    builder.AddWindowAxis(builder.output(),
-                          {.terms = {{s.entry, repeats[s.axis]}, {s.copy, 1}},
-                           .offset = 0,
-                           .bound = output.shape[s.axis],
-                           .stride = output.storage.strides[s.axis]},
-                          0);
+    for (int k = operand + 1; k <= builder.output(); ++k) {
+      const Value& value = graph.values[Idx(builder.OperandValue(k))];
+      const size_t lead = output.shape.size() - value.shape.size();
+      if (s.axis < lead || value.shape[s.axis - lead] == 1) continue;
+      builder.AddWindowAxis(k,
+                            {.terms = {{s.entry, repeats[s.axis]}, {s.copy, 1}},
+                             .offset = 0,
+                             .bound = output.shape[s.axis],
+                             .stride = value.storage.strides[s.axis - lead]},
+                            0);
+    }
   }
   builder.EmitLoads(0);
   builder.EmitFused(builder.Emit(MicroOp::kCopy, builder.Loaded(operand)));
