@@ -384,7 +384,8 @@ Result<Target> ParseTarget(std::string_view text, const std::string& name,
   JsonErrors errors(name);
   JsonFields fields(json, "", &errors);
   Target target = Defaults();
-  std::string parent;
+  std::string parent, ignored;
+  fields.Text("$schema", &ignored);  // for editors
   if (fields.Text("inherit", &parent)) {
     auto inherited = resolver(parent);
     if (!inherited.ok()) {

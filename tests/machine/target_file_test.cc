@@ -2,6 +2,7 @@
 #include "machine/target_file.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -128,7 +129,7 @@ TEST(TargetFile, RatesAreKeptExactly) {
 
 TEST(TargetFile, CirclesAndFoldersAreResolved) {
   const std::filesystem::path folder =
-      std::filesystem::path(testing::TempDir()) / "target_file_test";
+      std::filesystem::path(testing::TempDir()) / Concat("target_file_test_", getpid());
   std::filesystem::create_directories(folder);
   std::ofstream(folder / "a.json") << R"({"inherit": "b"})";
   std::ofstream(folder / "b.json") << R"({"inherit": "a"})";
