@@ -69,6 +69,8 @@ TEST(TargetFile, BadFilesSayWhereWhatAndWhatWouldBeRight) {
     EXPECT_EQ(target.status().message(), bad.message);
     EXPECT_EQ(target.status().code(), ErrorCode::kMalformed);
   }
+  const auto deep = Parse(std::string(500000, '['));
+  EXPECT_EQ(deep.status().message(), "edge.json: is nested more than 32 levels deep");
   const auto not_json = Parse("{\n \"name\": }");
   ASSERT_FALSE(not_json.ok());
   EXPECT_EQ(not_json.status().message().substr(0, 55),

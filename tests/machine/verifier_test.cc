@@ -135,8 +135,6 @@ TEST(Verifier, RefusesBadDimensionsAndOperands) {
        [](P p) { Conv(p).operands[1].dram_base = 1; }},
       {"operand 0 'x': base -1 and too many elements",
        [](P p) { Conv(p).operands[0].dram_base = -1; }},
-      {"operand 3 'conv': never leaves the chip, but has a region or base",
-       [](P p) { Conv(p).operands[3].region = 1; }},
   });
 }
 
