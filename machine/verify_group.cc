@@ -183,12 +183,7 @@ std::optional<int64_t> DramElements(const OperandDesc& operand) {
 
 void VerifyDram(const Program& program, const OperandDesc& operand, const std::string& where,
                 Faults* faults) {
-  if (operand.dram_layout == DramLayout::kNone) {
-    if (operand.region != 0 || operand.dram_base != 0) {
-      faults->Add(where, "never leaves the chip, but has a region or base");
-    }
-    return;
-  }
+  if (operand.dram_layout == DramLayout::kNone) return;
   if (operand.region >= program.regions.size()) {
     faults->Add(where, "there is no region ", operand.region);
     return;

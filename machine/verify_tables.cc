@@ -121,7 +121,8 @@ void VerifyTables(const Program& program, int64_t constant_bytes, Faults* faults
   VerifyPorts(program, program.inputs, RegionKind::kInput, "input", faults);
   VerifyPorts(program, program.outputs, RegionKind::kOutput, "output", faults);
   VerifyBuffers(program, faults);
-  if (program.predicted.size() != program.groups.size()) {
+  // A program may come without predictions.
+  if (!program.predicted.empty() && program.predicted.size() != program.groups.size()) {
     faults->Add("predicted counters", "there are ", program.predicted.size(), ", and ",
                 program.groups.size(), " groups");
   }
