@@ -230,7 +230,7 @@ std::vector<uint8_t> Unpacked(const Tensor& tensor) {
 
 Result<Tensor> ParseNpy(std::span<const uint8_t> file, const std::string& where) {
   Result<Tensor> tensor = Parse(file);
-  if (!tensor.ok()) return tensor.status().At(where);
+  if (!tensor.ok() && !where.empty()) return tensor.status().At(where);
   return tensor;
 }
 

@@ -180,7 +180,7 @@ Result<Tensor> ReadMember(Bytes file, const Entry& entry, int64_t limit) {
     return Malformed("is packed by method ", entry.method, "; only 0 and 8 are known");
   }
   if (ZipCrc(data) != entry.crc) return Malformed("its checksum is wrong: it is damaged");
-  DLA_ASSIGN_OR_RETURN(Tensor tensor, ParseNpy(data, "array"));
+  DLA_ASSIGN_OR_RETURN(Tensor tensor, ParseNpy(data, ""));
   if (static_cast<int64_t>(tensor.bytes.size()) > limit) {
     return Malformed("has ", tensor.bytes.size(), " bytes; at most ", limit, " are wanted");
   }

@@ -20,7 +20,7 @@ namespace dla {
 // The most bytes of data that the array `name` of an archive may have; negative: skip it unread.
 using TensorLimit = std::function<int64_t(const std::string& name)>;
 
-// `where` is what messages call the file.
+// `where` is what messages call the file; "": nothing.
 Result<Tensor> ParseNpy(std::span<const uint8_t> file, const std::string& where);
 std::vector<uint8_t> EncodeNpy(const Tensor& tensor);
 

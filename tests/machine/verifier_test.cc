@@ -9,6 +9,7 @@
 #include <limits>
 #include <random>
 
+#include "machine/assembly.h"
 #include "machine/program_layout.h"
 #include "machine/tile.h"
 #include "tests/machine/program_walk.h"
@@ -376,6 +377,11 @@ TEST(Verifier, RandomDamageIsCaughtOrHarmless) {
       continue;
     }
     ++harmless;
+    if (harmless % 8 == 0) {
+      const auto assembled = Assemble(Disassemble(damaged));
+      ASSERT_TRUE(assembled.ok()) << assembled.status().message() << " seed " << seed;
+      ASSERT_EQ(assembled->groups, damaged.groups) << "seed " << seed << " round " << round;
+    }
     ASSERT_EQ(sample::WalkProgram(damaged, 400, seed), "")
         << "seed " << seed << " round " << round << " damaged: " << what;
   }
