@@ -245,8 +245,9 @@ Status Run(const Options& o) {
 }  // namespace dla
 
 int main(int argc, char** argv) {
-  CLI::App app("dlac: compiles an ONNX model for a deep-learning accelerator");
+  CLI::App app("Compiles an ONNX model for a deep-learning accelerator.", "dlac");
   dla::Options options;
   dla::Describe(&app, &options);
-  return dla::RunTool("dlac", &app, argc, argv, [&] { return dla::Run(options); });
+  return dla::RunTool("dlac", &app, argc, argv,
+                      [&] { return dla::Fail("dlac", dla::Run(options)); });
 }

@@ -5,10 +5,10 @@
 // was expected.
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <iostream>
 
+#include "cmd/command_line.h"
 #include "machine/program_file.h"
 #include "machine/verifier.h"
 #include "runtime/emulator.h"
@@ -28,7 +28,6 @@ using dla::runtime::RunOptions;
 using dla::runtime::RunResult;
 
 constexpr int kDiffers = 1;
-constexpr int kInternal = 70;
 
 struct Arguments {
   std::string program;
@@ -48,10 +47,7 @@ void Print(const char* kind, const std::string& message) {
   }
 }
 
-int Fail(const Status& status) {
-  Print("error", status.message());
-  return static_cast<int>(status.code());
-}
+int Fail(const Status& status) { return dla::Fail("dlarun", status); }
 
 void Declare(CLI::App* app, Arguments* a) {
   app->add_option("MODEL.bin", a->program, "The program to run")->required();
@@ -85,7 +81,6 @@ void Declare(CLI::App* app, Arguments* a) {
       ->type_name("FILE");
   auto* quiet = app->add_flag("-q,--quiet", a->quiet, "Print errors only");
   app->add_flag("-v,--verbose", a->verbose, "Print what is done")->excludes(quiet);
-  app->set_version_flag("--version", "dlarun " DLA_VERSION);
 }
 
 // Tensors of "NAME=FILE"; a name may hold '=' as long as some file is left.
@@ -245,29 +240,11 @@ int RunProgram(const Arguments& a) {
   return CompareAll(*result, expected, a);
 }
 
-int Main(int argc, char** argv) {
-  Arguments arguments;
-  CLI::App app("Runs a compiled program on the emulated accelerator.", "dlarun");
-  Declare(&app, &arguments);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    return Fail(dla::Usage(error.what(), "; dlarun --help lists all options"));
-  }
-  return RunProgram(arguments);
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    const int code = Main(argc, argv);
-    std::cout.flush();
-    if (std::cout.fail()) return Fail(dla::IoError("stdout: cannot be written"));
-    return code;
-  } catch (const std::exception& error) {
-    Print("internal error", dla::Concat(error.what(), "; please report it"));
-    return kInternal;
-  }
+  Arguments arguments;
+  CLI::App app("Runs a compiled program on the emulated accelerator.", "dlarun");
+  Declare(&app, &arguments);
+  return dla::RunTool("dlarun", &app, argc, argv, [&] { return RunProgram(arguments); });
 }

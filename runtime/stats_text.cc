@@ -62,7 +62,7 @@ std::string Totals(const Program& program, const GroupRun& total) {
                    " stored\n");
   }
   for (size_t m = 0; m < c.memory.size(); ++m) {
-    text += Concat("  ", Left(program.target.memories[m].name, 11),
+    text += Concat("  ", Left(Concat("'", program.target.memories[m].name, "'"), 11),
                    Right(Grouped(c.memory[m].read_bytes), 15), " read  ",
                    Right(Grouped(c.memory[m].write_bytes), 15), " written\n");
   }

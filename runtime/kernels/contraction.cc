@@ -51,20 +51,42 @@ void PackWeights(const uint8_t* weight, const int64_t* groups, int64_t group_cou
   }
 }
 
-using ContractFunction = void (*)(const F32Problem&);
-
-ContractFunction ChooseContract() {
+void Contract(const F32Problem& problem, Isa isa) {
+  switch (isa) {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f")) return avx512::Contract;
-  if (__builtin_cpu_supports("avx2")) return avx2::Contract;
+    case Isa::kAvx512:
+      return avx512::Contract(problem);
+    case Isa::kAvx2:
+      return avx2::Contract(problem);
 #endif
-  return baseline::Contract;
+    default:
+      return baseline::Contract(problem);
+  }
 }
 
 }  // namespace
 
-void ContractF32(const Contraction& c, ContractionWorkspace* workspace) {
-  static const ContractFunction contract = ChooseContract();
+bool HostHas(Isa isa) {
+  switch (isa) {
+#if defined(__x86_64__)
+    case Isa::kAvx512:
+      return __builtin_cpu_supports("avx512f") != 0;
+    case Isa::kAvx2:
+      return __builtin_cpu_supports("avx2") != 0;
+#endif
+    default:
+      return isa == Isa::kBaseline;
+  }
+}
+
+Isa BestIsa() {
+  static const Isa best = HostHas(Isa::kAvx512) ? Isa::kAvx512
+                          : HostHas(Isa::kAvx2) ? Isa::kAvx2
+                                                : Isa::kBaseline;
+  return best;
+}
+
+void ContractF32(const Contraction& c, ContractionWorkspace* workspace, Isa isa) {
   F32Problem p{};
   p.group_count = CountOf(c.groups);
   p.pixel_count = CountOf(c.pixels);
@@ -96,7 +118,7 @@ void ContractF32(const Contraction& c, ContractionWorkspace* workspace) {
                 packed);
     p.weight = reinterpret_cast<const uint8_t*>(packed);
   }
-  contract(p);
+  Contract(p, isa);
 }
 
 }  // namespace dla::runtime

@@ -34,7 +34,13 @@ struct ContractionWorkspace {
   Reused<float> packed_weights, packed_input;
 };
 
-// All of f32.
-void ContractF32(const Contraction& contraction, ContractionWorkspace* workspace);
+// The instruction sets that hot loops are compiled for.
+enum class Isa { kBaseline, kAvx2, kAvx512 };
+bool HostHas(Isa isa);
+Isa BestIsa();
+
+// All of f32. `isa`, which the host has, changes the speed and not a bit of the result.
+void ContractF32(const Contraction& contraction, ContractionWorkspace* workspace,
+                 Isa isa = BestIsa());
 
 }  // namespace dla::runtime

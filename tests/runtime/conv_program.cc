@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "support/status.h"
+
 namespace dla::runtime::test {
 
 using machine::AxisDesc;
@@ -237,7 +239,62 @@ ConvCase MakeConv(const ConvSpec& s, std::mt19937* random) {
   return c;
 }
 
-int64_t ConvCycles(const machine::Target& target, const std::vector<int64_t>& n) {
+void AddResidual(const ConvSpec& s, ConvCase* c, std::mt19937* random) {
+  DLA_CHECK(!s.relu && !s.drain_apart, "the sum is rectified, the drain is in place");
+  machine::Group& group = c->hand.group;
+  const auto count = static_cast<int64_t>(c->expected.size());
+  const std::vector<float> r = RandomFloats(random, count);
+  group.operands[kOutput].dram_layout = DramLayout::kNone;
+  group.operands[kOutput].region = 0;
+  OperandDesc residual = group.operands[kOutput];
+  residual.value = "r";
+  residual.cls = OperandClass::kVector;
+  residual.dram_layout = DramLayout::kStrided;
+  residual.region = AddRegion(&c->program, RegionKind::kInput, "r", count * 4);
+  residual.address = 2 * residual.slot_bytes;
+  OperandDesc sum = residual;
+  sum.value = "z";
+  sum.region = c->program.outputs[0].region;
+  sum.address = 4 * residual.slot_bytes;
+  const auto residual_number = static_cast<uint8_t>(group.operands.size());
+  const auto sum_number = static_cast<uint8_t>(residual_number + 1);
+  group.operands.push_back(residual);
+  group.operands.push_back(sum);
+  MicroProgram add;
+  add.ops = {{.op = MicroOp::kLoad, .operand = kOutput},
+             {.op = MicroOp::kLoad, .operand = residual_number},
+             {.op = MicroOp::kAdd, .argument = {0, 1}},
+             {.op = MicroOp::kRelu, .stage = true, .argument = {2}}};
+  group.programs.push_back(add);
+  machine::Instruction vector;
+  vector.op = machine::Opcode::kVector;
+  vector.engine = machine::Engine::kVector;
+  vector.operand = sum_number;
+  vector.program = 1;
+  vector.predicate.last = 1u << kC | 1u << kR | 1u << kS;
+  c->hand.vector_after = {vector};
+  const bool overlaps = sum.ring_slots == 2 || c->hand.InnermostLoop(sum_number) < 0;
+  c->hand.loads.push_back({residual_number, overlaps, true});
+  c->hand.stores = {{sum_number, overlaps}};
+  c->hand.EmitCode();
+  c->program.groups = {group};
+  const std::vector<int64_t> shape = c->program.outputs[0].shape;
+  c->program.inputs.push_back({"r", ElementType::kF32, shape, residual.region});
+  c->inputs.push_back({"r", ElementType::kF32, shape, BytesOf(r)});
+  for (size_t i = 0; i < r.size(); ++i) {
+    c->expected[i] = std::max(c->expected[i] + r[i], 0.0f);
+  }
+}
+
+int64_t ConvResidualCycles(const machine::Target& target, const std::vector<int64_t>& n,
+                           bool drains) {
+  const int64_t points = n[kG] * n[kM] * n[kE] * n[kF];
+  const int64_t lanes = target.vector.lanes;
+  const int64_t vector = target.vector.startup_cycles + (points + lanes - 1) / lanes;
+  return ConvCycles(target, n, drains) + (drains ? vector : 0);
+}
+
+int64_t ConvCycles(const machine::Target& target, const std::vector<int64_t>& n, bool) {
   const auto ceil = [](int64_t a, int64_t b) { return (a + b - 1) / b; };
   const machine::Array& a = target.array;
   const int64_t folds = n[kG] * ceil(n[kE] * n[kF], a.rows) * ceil(n[kM], a.cols);

@@ -42,10 +42,18 @@ ConvCase MakeConv(const ConvSpec& spec, std::mt19937* random);
 struct WalkedCosts {
   int64_t cycles = 0, dram_bytes = 0, dram_bus_bytes = 0, descriptors = 0;
 };
-// `compute_cycles(step lengths)` gives the time of a step's compute instructions.
+// `compute_cycles(step lengths, is this the step that drains its tile?)` gives the time of a step's
+// compute instructions.
 WalkedCosts WalkCosts(const machine::Program& program, const HandGroup& hand,
-                      int64_t (*compute_cycles)(const machine::Target&,
-                                                const std::vector<int64_t>&));
-int64_t ConvCycles(const machine::Target& target, const std::vector<int64_t>& lengths);
+                      int64_t (*compute_cycles)(const machine::Target&, const std::vector<int64_t>&,
+                                                bool));
+int64_t ConvCycles(const machine::Target& target, const std::vector<int64_t>& lengths, bool drains);
+
+// Adds a residual to the convolution: the array drains in place, then the vector engine computes
+// max(y + residual, 0) into a buffer of its own. `spec` is what the case was made from, without
+// relu and drain_apart.
+void AddResidual(const ConvSpec& spec, ConvCase* c, std::mt19937* random);
+int64_t ConvResidualCycles(const machine::Target& target, const std::vector<int64_t>& lengths,
+                           bool drains);
 
 }  // namespace dla::runtime::test

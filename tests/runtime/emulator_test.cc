@@ -41,6 +41,7 @@ TEST(Emulator, RandomConvolutionsCostWhatAWalkOfAllStepsSays) {
     target.dram.burst_bytes = random() % 2 == 0 ? 1 : 64;
     target.dma_startup_cycles = static_cast<int64_t>(random() % 2) * 16;
     target.array.rows = target.array.cols = 8;
+    if (random() % 2 == 0) target.dram.bytes_per_cycle = {64, 3};
     const auto result = runtime::Run(c.program, {.mode = Mode::kTimed}, {});
     ASSERT_TRUE(result.ok()) << result.status().message();
     const WalkedCosts costs = WalkCosts(c.program, c.hand, ConvCycles);
@@ -54,6 +55,29 @@ TEST(Emulator, RandomConvolutionsCostWhatAWalkOfAllStepsSays) {
       for (const int64_t stall : result->total.engines[e].stall) sum += stall;
       EXPECT_EQ(sum, counters.cycles) << machine::EngineName(static_cast<machine::Engine>(e));
     }
+  }
+}
+
+TEST(Emulator, ArrayThenVectorTakesTheSumOfBothInEachStep) {
+  for (uint32_t seed = 1; seed <= 200; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    std::mt19937 random(seed);
+    ConvSpec spec = RandomConv(&random);
+    spec.relu = spec.drain_apart = false;
+    ConvCase c = MakeConv(spec, &random);
+    AddResidual(spec, &c, &random);
+    machine::Target& target = c.program.target;
+    target.dram.latency_cycles = static_cast<int64_t>(random() % 3) * 50;
+    target.dma_startup_cycles = static_cast<int64_t>(random() % 2) * 16;
+    target.vector.startup_cycles = 8;
+    const auto result = runtime::Run(c.program, {.check = true}, c.inputs);
+    ASSERT_TRUE(result.ok()) << result.status().message();
+    EXPECT_EQ(FloatsOf(result->outputs[0].bytes), c.expected);
+    const WalkedCosts costs = WalkCosts(c.program, c.hand, ConvResidualCycles);
+    EXPECT_EQ(result->total.counters.cycles, costs.cycles);
+    EXPECT_EQ(result->total.counters.dram_bytes(), costs.dram_bytes);
+    const Status status = machine::VerifyProgram(c.program);
+    ASSERT_TRUE(status.ok()) << status.message();
   }
 }
 

@@ -11,7 +11,16 @@ using machine::Opcode;
 
 namespace {
 
-enum Token : uint8_t { kFreeD, kFreeS, kLoaded, kStoredD, kStoredS, kDoneToken };
+enum Token : uint8_t {
+  kFreeD,
+  kFreeS,
+  kLoaded,
+  kStoredD,
+  kStoredS,
+  kDoneToken,
+  kReady,
+  kArrayFree
+};
 
 Instruction Tokens(Opcode op, Engine engine, uint8_t token, uint8_t count = 1) {
   Instruction i;
@@ -57,9 +66,10 @@ void HandGroup::SetGeneration(uint8_t o) {
 
 void HandGroup::EmitCode() {
   const Engine compute_on = compute_engine;
+  const Engine last_on = vector_after.empty() ? compute_engine : Engine::kVector;
   auto& body = group.body;
-  group.prologue = {Tokens(Opcode::kSignal, compute_on, kFreeD, 2),
-                    Tokens(Opcode::kSignal, compute_on, kFreeS),
+  group.prologue = {Tokens(Opcode::kSignal, last_on, kFreeD, 2),
+                    Tokens(Opcode::kSignal, last_on, kFreeS),
                     Tokens(Opcode::kSignal, Engine::kStore, kStoredD, 2),
                     Tokens(Opcode::kSignal, Engine::kStore, kStoredS)};
   // Loops inside the innermost relevant one repeat the tile: it moves at their first (load) or last
@@ -76,7 +86,7 @@ void HandGroup::EmitCode() {
            ++k) {
         inside |= 1u << group.loops[k];
       }
-      (engine == Engine::kLoad ? i.predicate.first : i.predicate.last) =
+      (engine == Engine::kLoad && !t.at_drain ? i.predicate.first : i.predicate.last) =
           static_cast<uint16_t>(inside);
       body.push_back(i);
     }
@@ -91,9 +101,19 @@ void HandGroup::EmitCode() {
   for (const uint8_t token : {kLoaded, kStoredS, kStoredD}) {
     body.push_back(Tokens(Opcode::kWait, compute_on, token));
   }
+  if (!vector_after.empty()) {
+    group.prologue.push_back(Tokens(Opcode::kSignal, last_on, kArrayFree));
+    body.push_back(Tokens(Opcode::kWait, compute_on, kArrayFree));
+  }
   body.insert(body.end(), compute.begin(), compute.end());
+  if (!vector_after.empty()) {
+    body.push_back(Tokens(Opcode::kSignal, compute_on, kReady));
+    body.push_back(Tokens(Opcode::kWait, last_on, kReady));
+    body.insert(body.end(), vector_after.begin(), vector_after.end());
+    body.push_back(Tokens(Opcode::kSignal, last_on, kArrayFree));
+  }
   for (const uint8_t token : {kFreeD, kFreeS, kDoneToken}) {
-    body.push_back(Tokens(Opcode::kSignal, compute_on, token));
+    body.push_back(Tokens(Opcode::kSignal, last_on, token));
   }
   body.push_back(Tokens(Opcode::kWait, Engine::kStore, kDoneToken));
   transfers(stores, false, Engine::kStore);
@@ -105,6 +125,9 @@ void HandGroup::EmitCode() {
   group.epilogue = {
       Tokens(Opcode::kWait, Engine::kLoad, kFreeD, 2), Tokens(Opcode::kWait, Engine::kLoad, kFreeS),
       Tokens(Opcode::kWait, compute_on, kStoredD, 2), Tokens(Opcode::kWait, compute_on, kStoredS)};
+  if (!vector_after.empty()) {
+    group.epilogue.push_back(Tokens(Opcode::kWait, compute_on, kArrayFree));
+  }
 }
 
 machine::Target PlainTarget(int64_t memory_bytes) {

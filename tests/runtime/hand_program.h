@@ -16,7 +16,8 @@ namespace dla::runtime::test {
 // How one operand travels.
 struct Traffic {
   uint8_t operand = 0;
-  bool overlaps = true;  // double-buffered, or transferred once
+  bool overlaps = true;   // double-buffered, or transferred once
+  bool at_drain = false;  // a load in the step that drains its tile, not in the first that uses it
 };
 
 // The parts of a group's code that differ from test to test.
@@ -26,6 +27,7 @@ struct HandGroup {
   // What the compute engine does in a step; several instructions run one after the other.
   std::vector<machine::Instruction> compute;
   machine::Engine compute_engine = machine::Engine::kArray;
+  std::vector<machine::Instruction> vector_after;  // what the vector engine does behind the array
 
   // Mask of the dimensions that operand `o` depends on.
   uint16_t DimsOf(uint8_t o) const;

@@ -106,7 +106,8 @@ Transfer Collect(const Program& program, const HandGroup& hand, const std::vecto
                  bool overlaps, const std::vector<Blocks>& steps, size_t i, int direction) {
   Transfer transfer;
   for (const Traffic& t : list) {
-    if (t.overlaps != overlaps || !Changes(hand, t.operand, steps, i, direction)) continue;
+    const int towards = t.at_drain ? 1 : direction;
+    if (t.overlaps != overlaps || !Changes(hand, t.operand, steps, i, towards)) continue;
     AddDescriptor(program, hand.group, hand.group.operands[t.operand], steps[i], &transfer);
   }
   return transfer;
@@ -115,8 +116,8 @@ Transfer Collect(const Program& program, const HandGroup& hand, const std::vecto
 }  // namespace
 
 WalkedCosts WalkCosts(const Program& program, const HandGroup& hand,
-                      int64_t (*compute_cycles)(const machine::Target&,
-                                                const std::vector<int64_t>&)) {
+                      int64_t (*compute_cycles)(const machine::Target&, const std::vector<int64_t>&,
+                                                bool)) {
   const machine::Target& target = program.target;
   const std::vector<Blocks> steps = AllSteps(hand.group);
   const auto count = static_cast<int64_t>(steps.size());
@@ -156,7 +157,10 @@ WalkedCosts WalkCosts(const Program& program, const HandGroup& hand,
       const auto [begin, stop] = RangeOf(hand.group, d, steps[static_cast<size_t>(i)]);
       lengths.push_back(stop - begin);
     }
-    end[static_cast<size_t>(i)] = std::max(ended(i - 1), ready) + compute_cycles(target, lengths);
+    end[static_cast<size_t>(i)] =
+        std::max(ended(i - 1), ready) +
+        compute_cycles(target, lengths,
+                       Changes(hand, hand.stores[0].operand, steps, static_cast<size_t>(i), 1));
   }
   costs.cycles = std::max(bus, end.back());
   return costs;
