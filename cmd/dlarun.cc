@@ -36,7 +36,7 @@ struct Arguments {
   std::string data_set, outputs, expected, stats_json;
   dla::runtime::Tolerance tolerance;
   std::string mode = "both";
-  bool check = false, stats = false, quiet = false, verbose = false;
+  bool check = false, print = false, stats = false, quiet = false, verbose = false;
   std::optional<uint64_t> jitter;
 };
 
@@ -76,6 +76,8 @@ void Declare(CLI::App* app, Arguments* a) {
   app->add_flag("--check", a->check, "Follow every byte and report reads of wrong tiles");
   app->add_option("--jitter", a->jitter, "Delay engines at random; values must not change")
       ->type_name("SEED");
+  app->add_flag("--print", a->print,
+                "Print the first elements of each output, and of what was expected");
   app->add_flag("--stats", a->stats, "Print a table of what was counted");
   app->add_option("--stats-json", a->stats_json, "The same as JSON ('-': to stdout)")
       ->type_name("FILE");
@@ -152,13 +154,28 @@ Result<std::vector<Tensor>> ReadExpected(const Program& program, const Arguments
 }
 
 // 0, kDiffers, or the exit code of a failure.
+const Tensor* FindTensor(const std::vector<Tensor>& tensors, const std::string& name) {
+  for (const Tensor& tensor : tensors) {
+    if (tensor.name == name) return &tensor;
+  }
+  return nullptr;
+}
+
+// Each output's first elements, and below them those that were expected.
+void PrintOutputs(const RunResult& result, const std::vector<Tensor>& expected) {
+  for (const Tensor& output : result.outputs) {
+    std::cout << output.name << "  " << dla::runtime::TypeAndShape(output.type, output.shape)
+              << "\n  computed " << dla::runtime::FirstElements(output) << "\n";
+    if (const Tensor* wanted = FindTensor(expected, output.name)) {
+      std::cout << "  expected " << dla::runtime::FirstElements(*wanted) << "\n";
+    }
+  }
+}
+
 int CompareAll(const RunResult& result, const std::vector<Tensor>& expected, const Arguments& a) {
   int code = 0;
   for (const Tensor& wanted : expected) {
-    const Tensor* output = nullptr;
-    for (const Tensor& candidate : result.outputs) {
-      if (candidate.name == wanted.name) output = &candidate;
-    }
+    const Tensor* output = FindTensor(result.outputs, wanted.name);
     if (output == nullptr) {
       return Fail(dla::Usage("the program has no output '", wanted.name, "' to compare with"));
     }
@@ -237,6 +254,7 @@ int RunProgram(const Arguments& a) {
   }
   const Status reported = Report(*program, options, *result, a);
   if (!reported.ok()) return Fail(reported);
+  if (a.print) PrintOutputs(*result, expected);
   return CompareAll(*result, expected, a);
 }
 

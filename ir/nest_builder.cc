@@ -53,7 +53,7 @@ std::vector<int64_t> NestBuilder::OutputStrides(ValueId value,
   }
   std::vector<int64_t> strides(loops_.size(), 0);
   for (size_t a = 0; a < axes.size(); ++a) {
-    if (axes[a].windowed) continue;
+    if (axes[a].repeat > 0) continue;
     if (axes[a].outer >= 0) {
       strides[Idx(axes[a].outer)] = along[a] * loops_[Idx(axes[a].inner)].extent;
     }
@@ -72,13 +72,30 @@ void NestBuilder::AddFusedAndOutput(const std::vector<OutputAxis>& axes,
       if (position < 0 || input_operand_[Idx(position)] >= 0) continue;
       const ValueId value = node_.inputs[Idx(position)];
       if (ConstantScalar(graph_, value)) continue;
-      BindInput(position, AddOperand(value, OperandClass::kVector, OutputStrides(value, axes)));
+      BindInput(position, AddAlongOutput(value, OperandClass::kVector, axes));
     }
   }
-  std::vector<int64_t> strides = OutputStrides(node_.outputs[0], axes);
+  const int output = AddAlongOutput(node_.outputs[0], output_class, axes);
+  std::vector<int64_t>& strides = strides_[Idx(output)];
   if (unit_loop >= 0) strides[Idx(unit_loop)] = 1;
   if (other_unit_loop >= 0) strides[Idx(other_unit_loop)] = 1;
-  AddOperand(node_.outputs[0], output_class, std::move(strides));
+}
+
+int NestBuilder::AddAlongOutput(ValueId value, OperandClass cls,
+                                const std::vector<OutputAxis>& axes) {
+  const int operand = AddOperand(value, cls, OutputStrides(value, axes));
+  const Value& v = graph_.values[Idx(value)];
+  const size_t lead = axes.size() - v.shape.size();
+  for (size_t a = lead; a < axes.size(); ++a) {
+    const int64_t extent = v.shape[a - lead];
+    if (axes[a].repeat == 0 || extent == 1) continue;  // an extent of 1 is broadcast
+    windows_.push_back({operand,
+                        {.terms = {{axes[a].outer, axes[a].repeat}, {axes[a].inner, 1}},
+                         .offset = 0,
+                         .bound = extent,
+                         .stride = v.storage.strides[a - lead]}});
+  }
+  return operand;
 }
 
 int NestBuilder::Emit(MicroOp op, int a, int b) {

@@ -35,7 +35,9 @@ class NestBuilder {
   struct OutputAxis {
     int outer = -1;  // -1: not split
     int inner = 0;
-    bool windowed = false;  // a window axis that the caller adds walks it; no stride of its own
+    // The index is outer * repeat + inner (both loops kept) in one axis of the operand, instead of
+    // an axis for each loop; 0: no such axis.
+    int64_t repeat = 0;
   };
   // Adds the operands of fused operations (class kVector), then the output (always last).
   // Constants of one element become immediates. `unit_loop`s: kept loops of extent 1 that
@@ -45,10 +47,6 @@ class NestBuilder {
   // The strides over the loops of a value broadcast to outputs[0].
   std::vector<int64_t> OutputStrides(ValueId value, const std::vector<OutputAxis>& axes) const;
 
-  int output() const { return nest_.output(); }
-  ValueId OperandValue(int operand) const {
-    return nest_.operands[static_cast<size_t>(operand)].value;
-  }
   // The program, for the anchor's part.
   MicroProgram* program() { return &nest_.program; }
   // Appends an operation with these arguments, returns the number of its value.
@@ -73,6 +71,8 @@ class NestBuilder {
   Result<Nest> Build();
 
  private:
+  int AddAlongOutput(ValueId value, OperandClass cls, const std::vector<OutputAxis>& axes);
+
   struct LoopAxis {
     std::string name;
     int64_t extent;

@@ -98,6 +98,7 @@ class Line {
 
   void Fail(const std::string& what) {
     if (!error_.empty()) return;
+    Skip();
     error_ = Concat(what, text_.empty() ? " at the end of the line"
                                         : Concat(" before '", text_.substr(0, 20), "'"));
     text_ = {};

@@ -222,12 +222,6 @@ Result<Nest> ResizeNest(const Graph& graph, const Node& node) {
   NestBuilder builder(graph, node, Anchor::kVector);
   std::vector<int64_t> strides;
   std::vector<NestBuilder::OutputAxis> axes;
-  const Value& output = graph.values[Idx(node.outputs[0])];
-  struct Split {
-    int entry, copy;
-    size_t axis;
-  };
-  std::vector<Split> splits;
   for (size_t i = 0; i < input.shape.size(); ++i) {
     const bool split = repeats[i] > 1;
     const int entry = builder.AddNumberedLoop("d", i, input.shape[i], split);
@@ -238,26 +232,10 @@ Result<Nest> ResizeNest(const Graph& graph, const Node& node) {
     }
     const int copy = builder.AddNumberedLoop("U", i, repeats[i], true);
     strides.push_back(0);
-    splits.push_back({entry, copy, i});
-    axes.push_back({-1, copy, true});
+    axes.push_back({entry, copy, repeats[i]});
   }
   const int operand = builder.AddOperand(node.inputs[0], OperandClass::kVector, strides);
   builder.AddFusedAndOutput(axes, OperandClass::kVector);
-  // The output and every fused operand that is not broadcast along it walk a split axis as
-  // entry * repeats + copy.
-  for (const Split& s : splits) {
-    for (int k = operand + 1; k <= builder.output(); ++k) {
-      const Value& value = graph.values[Idx(builder.OperandValue(k))];
-      const size_t lead = output.shape.size() - value.shape.size();
-      if (s.axis < lead || value.shape[s.axis - lead] == 1) continue;
-      builder.AddWindowAxis(k,
-                            {.terms = {{s.entry, repeats[s.axis]}, {s.copy, 1}},
-                             .offset = 0,
-                             .bound = output.shape[s.axis],
-                             .stride = value.storage.strides[s.axis - lead]},
-                            0);
-    }
-  }
   builder.EmitLoads(0);
   builder.EmitFused(builder.Emit(MicroOp::kCopy, builder.Loaded(operand)));
   return builder.Build();
