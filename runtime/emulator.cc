@@ -128,6 +128,7 @@ Result<RunResult> Run(const Program& program, const RunOptions& options,
                                         .jitter = options.jitter ? &random : nullptr};
   result.total.counters.memory.resize(program.target.memories.size());
   for (const Group& group : program.groups) {
+    if (shadow) shadow->BeginGroup(static_cast<int32_t>(result.groups.size()));
     GroupRun& run = result.groups.emplace_back();
     DLA_RETURN_IF_ERROR(RunGroup(program, options, group, machine, &run));
     AddTo(run, &result.total);

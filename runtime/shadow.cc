@@ -69,7 +69,7 @@ std::string Hex(int64_t value) {
 
 }  // namespace
 
-Shadow::Shadow(const Program& program) : program_(program) {
+Shadow::Shadow(const Program& program) : program_(program), spaces_(program) {
   for (size_t m = 0; m < program.target.memories.size(); ++m) {
     scratchpads_.emplace_back(program.target.memories[m].bytes, GranuleOf(program, m));
   }
@@ -79,7 +79,9 @@ Shadow::Shadow(const Program& program) : program_(program) {
   }
 }
 
-Cell Shadow::CellOf(const OperandDesc& operand) { return {.space = spaces_.OfOperand(operand)}; }
+Cell Shadow::CellOf(const OperandDesc& operand) {
+  return {.space = spaces_.OfOperand(operand, group_)};
+}
 
 Status Shadow::ExpectInMemory(const OperandDesc& operand, int64_t address, const Cell& expected,
                               const char* reader) const {
@@ -88,8 +90,7 @@ Status Shadow::ExpectInMemory(const OperandDesc& operand, int64_t address, const
   if (found == nullptr) return Status();
   return Malformed(reader, " reads operand '", operand.value, "' at '",
                    program_.target.memories[operand.memory].name, "' ", Hex(address), ": expected ",
-                   spaces_.Describe(program_, expected), ", found ",
-                   spaces_.Describe(program_, *found));
+                   spaces_.Describe(expected), ", found ", spaces_.Describe(*found));
 }
 
 Status Shadow::Expect(const OperandDesc& operand, const Tile& tile, Cell expected,

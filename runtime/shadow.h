@@ -23,6 +23,8 @@ class Shadow {
  public:
   explicit Shadow(const machine::Program& program);
 
+  // What follows belongs to the group with this number.
+  void BeginGroup(int32_t group) { group_ = group; }
   // What one executed instruction reads and writes. Called in the order of execution.
   Status Load(const machine::OperandDesc& operand, const Tile& tile);
   Status Store(const machine::Group& group, uint8_t operand, const Step& step);
@@ -50,6 +52,7 @@ class Shadow {
 
   const machine::Program& program_;
   Spaces spaces_;
+  int32_t group_ = 0;
   std::vector<CellArray> scratchpads_;
   std::vector<CellArray> regions_;  // of temporaries and outputs; others are empty
 };

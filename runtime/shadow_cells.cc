@@ -10,21 +10,46 @@ using machine::DramLayout;
 using machine::LocalLayout;
 using machine::OperandDesc;
 
-uint32_t Spaces::OfOperand(const OperandDesc& operand) {
+uint32_t Spaces::OfOperand(const OperandDesc& operand, int32_t group) {
   if (operand.dram_layout != DramLayout::kNone) return operand.region + 1;
+  if (operand.resident) {
+    const int64_t buffer = BufferOf(operand, group);
+    if (buffer >= 0) return kFirstBuffer + static_cast<uint32_t>(buffer);
+  }
   const auto [entry, is_new] =
       named_.emplace(operand.value, kFirstName + static_cast<uint32_t>(names_.size()));
   if (is_new) names_.push_back(operand.value);
   return entry->second;
 }
 
-std::string Spaces::Describe(const machine::Program& program, const Cell& cell) const {
+int64_t Spaces::BufferOf(const OperandDesc& operand, int32_t group) const {
+  int64_t best = -1;
+  int32_t longest = 0;
+  for (size_t i = 0; i < program_.buffers.size(); ++i) {
+    const machine::BufferUse& b = program_.buffers[i];
+    if (b.memory != operand.memory || operand.address < b.address ||
+        operand.address >= b.address + b.bytes || group < b.first_group || group >= b.end_group ||
+        b.end_group - b.first_group <= longest) {
+      continue;
+    }
+    longest = b.end_group - b.first_group;
+    best = static_cast<int64_t>(i);
+  }
+  return best;
+}
+
+std::string Spaces::Describe(const Cell& cell) const {
   if (cell.space == Cell::kNothing) return "nothing (never written)";
-  const std::string where =
-      cell.space >= kFirstName
-          ? Concat("element ", cell.element, " of '", names_[cell.space - kFirstName], "'")
-          : Concat("byte ", cell.element, " of region '", program.regions[cell.space - 1].name,
-                   "'");
+  std::string where;
+  if (cell.space >= kFirstName) {
+    where = Concat("element ", cell.element, " of '", names_[cell.space - kFirstName], "'");
+  } else if (cell.space >= kFirstBuffer) {
+    where = Concat("what lies at ", cell.element, " in the buffer of '",
+                   program_.buffers[cell.space - kFirstBuffer].name, "'");
+  } else {
+    where =
+        Concat("byte ", cell.element, " of region '", program_.regions[cell.space - 1].name, "'");
+  }
   if (cell.partial == 0) return where;
   return Concat("a partial sum of ", cell.products, " products for ", where);
 }
@@ -38,7 +63,7 @@ AxisArray ElementSteps(const OperandDesc& operand, const Tile& tile) {
   for (size_t a = operand.axes.size(); a-- > 0;) {
     switch (operand.dram_layout) {
       case DramLayout::kNone:
-        steps[a] = inner;
+        steps[a] = operand.resident ? operand.axes[a].local_stride * ElementBytes(operand) : inner;
         inner *= operand.axes[a].bound;
         break;
       case DramLayout::kStrided:
@@ -57,7 +82,7 @@ int64_t FirstElement(const OperandDesc& operand, const Tile& tile, const AxisArr
   if (operand.dram_layout != DramLayout::kNone) {
     return DramOffset(operand, tile) * ElementBytes(operand);
   }
-  int64_t element = 0;
+  int64_t element = operand.resident ? tile.address : 0;
   for (size_t a = 0; a < operand.axes.size(); ++a) element += tile.begin[a] * steps[a];
   return element;
 }

@@ -1,8 +1,9 @@
 // What the bytes of a scratchpad, or of a DRAM region, hold: the memory of `--check`.
 //
 // Every granule (the largest unit that all elements of the memory are made of) has a cell with the
-// identity of the element there. An identity is a place in DRAM where a value has one, else an
-// element of a named value; accumulators also know how many products they have summed.
+// identity of the element there. An identity is a place in DRAM where a value has one, a place in
+// an on-chip buffer where a value is resident, else an element of a named value; accumulators also
+// know how many products they have summed.
 #pragma once
 
 #include <cstdint>
@@ -19,20 +20,29 @@ struct Cell {
   static constexpr uint32_t kNothing = 0;
   uint32_t space = kNothing;  // number given by Spaces; 0: never written
   uint32_t partial = 0;       // accumulators: 1, other elements: 0
-  int64_t element = 0;        // bytes into a region, or index in a named value
+  int64_t element = 0;        // byte of a region or of a memory, or index in a named value
   int64_t products = 0;       // accumulators: how many were summed so far
   bool operator==(const Cell&) const = default;
 };
 
-// Numbers for what elements belong to: regions of DRAM, and values that never leave the chip.
+// Numbers for what elements belong to: regions of DRAM, buffers of residents, and other values that
+// never leave the chip.
 class Spaces {
  public:
-  uint32_t OfOperand(const machine::OperandDesc& operand);
-  std::string Describe(const machine::Program& program, const Cell& cell) const;
+  explicit Spaces(const machine::Program& program) : program_(program) {}
+
+  // The space of an operand of group `group`.
+  uint32_t OfOperand(const machine::OperandDesc& operand, int32_t group);
+  std::string Describe(const Cell& cell) const;
 
  private:
+  // The buffer that a resident lies in: the longest-lived that holds its address in this group.
+  int64_t BufferOf(const machine::OperandDesc& operand, int32_t group) const;
+
+  const machine::Program& program_;
   std::map<std::string, uint32_t> named_;
   std::vector<std::string> names_;
+  static constexpr uint32_t kFirstBuffer = 1u << 30;
   static constexpr uint32_t kFirstName = 1u << 31;
 };
 
