@@ -235,6 +235,7 @@ class Assembler {
       int64_t number = 1;
       const bool has_number = line->Number(&number);
       if (has_number && !line->Take("*")) {
+        if (negative && number < 0) return Check(false, kForm);
         axis->offset = negative ? -number : number;
         negative = false;
         continue;

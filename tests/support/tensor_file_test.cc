@@ -204,7 +204,6 @@ Bytes DeflatedArchive(const Bytes& data, uint64_t claimed_bytes) {
   out.insert(out.end(), packed.begin(), packed.end());
   const size_t start = out.size();
   Put(&out, 0x02014b50, 4), Put(&out, 20, 2), common(true);
-  Put(&out, 0, 14), Put(&out, 0, 0);
   while (out.size() < start + 46) out.push_back(0);
   out.insert(out.end(), name.begin(), name.end());
   const size_t end = out.size();
