@@ -1,16 +1,14 @@
 // dladump: looks into compiled programs. Arguments in, printing out; the work is in machine/.
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <exception>
-#include <iostream>
 #include <map>
 #include <sstream>
 
-#include "cmd/command.h"
+#include "cmd/command_line.h"
 #include "machine/assembly.h"
 #include "machine/program_file.h"
 #include "machine/program_json.h"
 #include "machine/verifier.h"
+#include "support/file.h"
 
 namespace {
 
@@ -122,7 +120,7 @@ Status Run(const std::string& command, const Options& options) {
   }
   DLA_ASSIGN_OR_RETURN(const Program program, dla::machine::ReadProgram(options.file));
   const auto print = [&](const std::string& text) {
-    return dla::cmd::WriteResult(options.output, text);
+    return dla::WriteResult(options.output, text);
   };
   if (command == "disasm") return print(dla::machine::Disassemble(program));
   if (command == "json") return print(dla::machine::ProgramJson(program));
@@ -134,7 +132,6 @@ Status Run(const std::string& command, const Options& options) {
 
 int Main(int argc, char** argv) {
   CLI::App app("Looks into compiled programs.", "dladump");
-  app.set_version_flag("--version", "dladump " DLA_VERSION);
   app.require_subcommand(1);
   Options options;
   const auto add = [&](const char* name, const char* what, const char* file) {
@@ -153,28 +150,11 @@ int Main(int argc, char** argv) {
   CLI::App* assemble = add("asm", "make a program of the text that disasm prints", "TEXT");
   assemble->add_option("-o,--output", options.output, "program to write")->required();
   assemble->add_option("--constants", options.constants, "program to take the constants from");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp& help) {
-    return app.exit(help);
-  } catch (const CLI::CallForVersion& version) {
-    return app.exit(version);
-  } catch (const CLI::ParseError& error) {
-    return dla::cmd::Fail("dladump", dla::Usage(error.what(), "; see dladump --help"));
-  }
-  const Status status = Run(app.get_subcommands().front()->get_name(), options);
-  return status.ok() ? 0 : dla::cmd::Fail("dladump", status);
+  return dla::RunTool("dladump", &app, argc, argv, [&] {
+    return dla::Fail("dladump", Run(app.get_subcommands().front()->get_name(), options));
+  });
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  try {
-    return Main(argc, argv);
-  } catch (const std::bad_alloc&) {
-    return dla::cmd::Fail("dladump", dla::IoError("out of memory"));
-  } catch (const std::exception& error) {
-    std::cerr << "dladump: internal error: " << error.what() << "; please report this\n";
-    return 70;
-  }
-}
+int main(int argc, char** argv) { return Main(argc, argv); }

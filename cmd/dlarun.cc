@@ -5,10 +5,10 @@
 // was expected.
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <iostream>
 
+#include "cmd/command_line.h"
 #include "machine/program_file.h"
 #include "machine/verifier.h"
 #include "runtime/emulator.h"
@@ -28,7 +28,6 @@ using dla::runtime::RunOptions;
 using dla::runtime::RunResult;
 
 constexpr int kDiffers = 1;
-constexpr int kInternal = 70;
 
 struct Arguments {
   std::string program;
@@ -37,7 +36,7 @@ struct Arguments {
   std::string data_set, outputs, expected, stats_json;
   dla::runtime::Tolerance tolerance;
   std::string mode = "both";
-  bool check = false, stats = false, quiet = false, verbose = false;
+  bool check = false, print = false, stats = false, quiet = false, verbose = false;
   std::optional<uint64_t> jitter;
 };
 
@@ -48,10 +47,7 @@ void Print(const char* kind, const std::string& message) {
   }
 }
 
-int Fail(const Status& status) {
-  Print("error", status.message());
-  return static_cast<int>(status.code());
-}
+int Fail(const Status& status) { return dla::Fail("dlarun", status); }
 
 void Declare(CLI::App* app, Arguments* a) {
   app->add_option("MODEL.bin", a->program, "The program to run")->required();
@@ -80,12 +76,13 @@ void Declare(CLI::App* app, Arguments* a) {
   app->add_flag("--check", a->check, "Follow every byte and report reads of wrong tiles");
   app->add_option("--jitter", a->jitter, "Delay engines at random; values must not change")
       ->type_name("SEED");
+  app->add_flag("--print", a->print,
+                "Print the first elements of each output, and of what was expected");
   app->add_flag("--stats", a->stats, "Print a table of what was counted");
   app->add_option("--stats-json", a->stats_json, "The same as JSON ('-': to stdout)")
       ->type_name("FILE");
   auto* quiet = app->add_flag("-q,--quiet", a->quiet, "Print errors only");
   app->add_flag("-v,--verbose", a->verbose, "Print what is done")->excludes(quiet);
-  app->set_version_flag("--version", "dlarun " DLA_VERSION);
 }
 
 // Tensors of "NAME=FILE"; a name may hold '=' as long as some file is left.
@@ -157,13 +154,28 @@ Result<std::vector<Tensor>> ReadExpected(const Program& program, const Arguments
 }
 
 // 0, kDiffers, or the exit code of a failure.
+const Tensor* FindTensor(const std::vector<Tensor>& tensors, const std::string& name) {
+  for (const Tensor& tensor : tensors) {
+    if (tensor.name == name) return &tensor;
+  }
+  return nullptr;
+}
+
+// Each output's first elements, and below them those that were expected.
+void PrintOutputs(const RunResult& result, const std::vector<Tensor>& expected) {
+  for (const Tensor& output : result.outputs) {
+    std::cout << output.name << "  " << dla::runtime::TypeAndShape(output.type, output.shape)
+              << "\n  computed " << dla::runtime::FirstElements(output) << "\n";
+    if (const Tensor* wanted = FindTensor(expected, output.name)) {
+      std::cout << "  expected " << dla::runtime::FirstElements(*wanted) << "\n";
+    }
+  }
+}
+
 int CompareAll(const RunResult& result, const std::vector<Tensor>& expected, const Arguments& a) {
   int code = 0;
   for (const Tensor& wanted : expected) {
-    const Tensor* output = nullptr;
-    for (const Tensor& candidate : result.outputs) {
-      if (candidate.name == wanted.name) output = &candidate;
-    }
+    const Tensor* output = FindTensor(result.outputs, wanted.name);
     if (output == nullptr) {
       return Fail(dla::Usage("the program has no output '", wanted.name, "' to compare with"));
     }
@@ -242,32 +254,15 @@ int RunProgram(const Arguments& a) {
   }
   const Status reported = Report(*program, options, *result, a);
   if (!reported.ok()) return Fail(reported);
+  if (a.print) PrintOutputs(*result, expected);
   return CompareAll(*result, expected, a);
-}
-
-int Main(int argc, char** argv) {
-  Arguments arguments;
-  CLI::App app("Runs a compiled program on the emulated accelerator.", "dlarun");
-  Declare(&app, &arguments);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    return Fail(dla::Usage(error.what(), "; dlarun --help lists all options"));
-  }
-  return RunProgram(arguments);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    const int code = Main(argc, argv);
-    std::cout.flush();
-    if (std::cout.fail()) return Fail(dla::IoError("stdout: cannot be written"));
-    return code;
-  } catch (const std::exception& error) {
-    Print("internal error", dla::Concat(error.what(), "; please report it"));
-    return kInternal;
-  }
+  Arguments arguments;
+  CLI::App app("Runs a compiled program on the emulated accelerator.", "dlarun");
+  Declare(&app, &arguments);
+  return dla::RunTool("dlarun", &app, argc, argv, [&] { return RunProgram(arguments); });
 }

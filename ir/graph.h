@@ -56,8 +56,13 @@ struct Value {
 using Attribute =
     std::variant<int64_t, float, std::string, std::vector<int64_t>, std::vector<float>>;
 
-// An element-wise operation fused behind an anchor. Its operands are values of the node's `inputs`
-// (by position) or the result so far (kChain).
+// An element-wise operation fused behind an anchor. The chain's values are numbered: the anchor's
+// result is chain value 0, the result of fused[k] is chain value k + 1. An operand >= 0 is a
+// position in the node's `inputs`; a negative one counts back along the chain: kChain (-1) is the
+// result just before this operation, -2 the one before that, and so on, so that for fused[k] the
+// operand -j is chain value k + 1 - j. Only the last chain value leaves the node.
+// The anchor's own operands fill the first places of `inputs`, as many as its row in the operator
+// table allows (absent ones kNoValue); operands of fused operations stand behind them.
 struct FusedOp {
   static constexpr int kChain = -1;
   std::string op;

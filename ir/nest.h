@@ -43,6 +43,8 @@ struct Operand {
   int64_t base = 0;        // elements, in the root's buffer: where index 0 of all axes lies
   std::vector<Axis> axes;  // outermost first; this is also the order of the tile on chip
   float pad_value = 0;     // what a clipped index reads as
+  bool is_constant =
+      false;  // known at compile time; a contraction's weights are packed in tile order
 };
 
 enum class Anchor : uint8_t {
@@ -68,6 +70,10 @@ struct Nest {
   // Contraction: begins with kAccumulator; just that where nothing is fused. Vector: begins with
   // loads. Move: empty. kLoad's `operand` counts in `operands`.
   MicroProgram program;
+  // Dimensions that the program's reductions run over (bit d: dimension d); 0: those that the
+  // output lacks. Softmax needs it: its output has the dimension that its sums run over. `full`
+  // values (support/micro_program.h) are those that depend on a dimension of the mask.
+  uint32_t reduce_mask = 0;
 
   int output() const { return static_cast<int>(operands.size()) - 1; }
   bool DependsOn(int operand, int dimension) const;

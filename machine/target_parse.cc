@@ -360,7 +360,31 @@ void ParseFields(JsonFields* fields, JsonErrors* errors, Target* target) {
   if (const Json* value = fields->Find("host")) ParseHost(*value, errors, &target->host);
 }
 
+// Deeper nesting than this is no target; printing such a value would exhaust the stack.
+constexpr int kMaxDepth = 32;
+
+bool IsTooDeep(std::string_view text) {
+  int depth = 0;
+  bool in_text = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char letter = text[i];
+    if (in_text && letter == '\\') {
+      ++i;
+    } else if (letter == '"') {
+      in_text = !in_text;
+    } else if (!in_text && (letter == '[' || letter == '{')) {
+      if (++depth > kMaxDepth) return true;
+    } else if (!in_text && (letter == ']' || letter == '}')) {
+      --depth;
+    }
+  }
+  return false;
+}
+
 Result<Json> ParseJson(std::string_view text, const std::string& name) {
+  if (IsTooDeep(text)) {
+    return Malformed(name, ": is nested more than ", kMaxDepth, " levels deep");
+  }
   try {
     return Json::parse(text.begin(), text.end());
   } catch (const Json::exception& error) {
@@ -384,7 +408,8 @@ Result<Target> ParseTarget(std::string_view text, const std::string& name,
   JsonErrors errors(name);
   JsonFields fields(json, "", &errors);
   Target target = Defaults();
-  std::string parent;
+  std::string parent, ignored;
+  fields.Text("$schema", &ignored);  // for editors
   if (fields.Text("inherit", &parent)) {
     auto inherited = resolver(parent);
     if (!inherited.ok()) {

@@ -27,8 +27,12 @@ std::string OperandText(const Group& group, int operand) {
 }
 
 Status VerifyProgram(const Program& program) {
+  return VerifyProgram(program, static_cast<int64_t>(program.constants.bytes.size()));
+}
+
+Status VerifyProgram(const Program& program, int64_t constant_bytes) {
   Faults faults;
-  VerifyTables(program, &faults);
+  VerifyTables(program, constant_bytes, &faults);
   if (faults.count() == 0) {
     for (size_t g = 0; g < program.groups.size() && !faults.full(); ++g) {
       const Group& group = program.groups[g];

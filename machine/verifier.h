@@ -27,6 +27,9 @@ namespace dla::machine {
 // Ok, or kMalformed with up to 20 faults, one a line: group, instruction, operand, what is wrong.
 Status VerifyProgram(const Program& program);
 
+// The same before the constants are there: they will take `constant_bytes` bytes.
+Status VerifyProgram(const Program& program, int64_t constant_bytes);
+
 // `lag` of a bus instruction.
 inline constexpr int kMaxBusLag = 3;
 // Extents, bounds, strides and offsets of descriptors, and the size of a DRAM space.

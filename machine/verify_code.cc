@@ -30,6 +30,15 @@ std::string DimNames(const Group& group, unsigned mask) {
   return names;
 }
 
+// The dimensions of more than one index that an operand depends on.
+unsigned LongDims(const Context& c, uint8_t index) {
+  unsigned mask = DimsOf(c.Operand(index));
+  for (size_t d = 0; d < c.group.dims.size(); ++d) {
+    if (c.group.dims[d].extent == 1) mask &= ~(1u << d);
+  }
+  return mask;
+}
+
 // What an engine writes must be inside the value in every step.
 void CheckNeverClipped(const Context& c, uint8_t index) {
   for (const AxisDesc& axis : c.Operand(index).axes) {
@@ -116,8 +125,8 @@ void CheckArrayTypes(const Context& c, const Instruction& i) {
 
 // Every dimension belongs to two or all of input, weight and output.
 void CheckArrayDims(const Context& c, const Instruction& i) {
-  const unsigned input = DimsOf(c.Operand(i.operand)), weight = DimsOf(c.Operand(i.operand2));
-  const unsigned output = DimsOf(c.Operand(i.operand3));
+  const unsigned input = LongDims(c, i.operand), weight = LongDims(c, i.operand2);
+  const unsigned output = LongDims(c, i.operand3);
   for (size_t d = 0; d < c.group.dims.size(); ++d) {
     const unsigned uses = (input >> d & 1) + (weight >> d & 1) + (output >> d & 1);
     if (uses < 2 && c.group.dims[d].extent != 1) {
@@ -125,10 +134,10 @@ void CheckArrayDims(const Context& c, const Instruction& i) {
                     "' belongs to fewer than two of input, weight and output");
     }
   }
-  if (DimsOf(c.Operand(i.operand5)) != output) {
+  if (LongDims(c, i.operand5) != output) {
     c.faults->Add(c.Text(i.operand5), "depends on other dimensions than the accumulators");
   }
-  if (i.operand4 != kNone && (DimsOf(c.Operand(i.operand4)) & ~output) != 0) {
+  if (i.operand4 != kNone && (LongDims(c, i.operand4) & ~output) != 0) {
     c.faults->Add(c.Text(i.operand4), "is a bias that depends on a reduction dimension");
   }
 }
@@ -170,7 +179,7 @@ void CheckArray(const Context& c, const Instruction& i) {
 
 void CheckVector(const Context& c, const Instruction& i) {
   const MicroProgram& program = c.group.programs[i.program];
-  const unsigned output = DimsOf(c.Operand(i.operand));
+  const unsigned output = LongDims(c, i.operand);
   CheckDense(c, i.operand);
   CheckNeverClipped(c, i.operand);
   unsigned loaded = 0;
@@ -183,13 +192,13 @@ void CheckVector(const Context& c, const Instruction& i) {
     reduces = reduces || Info(op.op).reduces;
     if (op.op != MicroOp::kLoad) continue;
     CheckDense(c, op.operand);
-    loaded |= DimsOf(c.Operand(op.operand));
+    loaded |= LongDims(c, op.operand);
   }
   const unsigned reduced = i.reduce_dims != 0 ? i.reduce_dims : loaded & ~output;
   std::vector<unsigned> depends(program.ops.size());
   for (size_t o = 0; o < program.ops.size(); ++o) {
     const MicroInstruction& op = program.ops[o];
-    if (op.op == MicroOp::kLoad) depends[o] = DimsOf(c.Operand(op.operand));
+    if (op.op == MicroOp::kLoad) depends[o] = LongDims(c, op.operand);
     for (int a = 0; a < Info(op.op).arguments; ++a) {
       depends[o] |= depends[op.argument[static_cast<size_t>(a)]];
     }

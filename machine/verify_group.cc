@@ -136,6 +136,12 @@ void VerifyPlace(const Program& program, const Group& group, const OperandDesc& 
   if ((operand.generation_dims >> group.dims.size()) != 0) {
     faults->Add(where, "its generation names a dimension that there is not");
   }
+  const auto elements = TileElements(group, operand);
+  if (!elements || *elements > kMaxExtent) {
+    faults->Add(where, "its tile is impossibly large");
+    return;
+  }
+  if (*elements == 0) return;  // all tiles are clipped to nothing: it takes no room
   const int64_t unit = std::max<int64_t>(memory.align_bytes, TypeBytes(operand.type, 1));
   if (operand.address < 0 || operand.slot_bytes < 1 || operand.slot_bytes > memory.bytes / slots ||
       operand.address > memory.bytes - slots * operand.slot_bytes) {
@@ -144,11 +150,6 @@ void VerifyPlace(const Program& program, const Group& group, const OperandDesc& 
   } else if (operand.address % unit != 0 || (slots > 1 && operand.slot_bytes % unit != 0)) {
     faults->Add(where, "address ", operand.address, " or slots of ", operand.slot_bytes,
                 " bytes are not aligned to ", unit, " bytes");
-  }
-  const auto elements = TileElements(group, operand);
-  if (!elements || *elements > kMaxExtent) {
-    faults->Add(where, "its tile is impossibly large");
-    return;
   }
   if (TypeBytes(operand.type, *elements) > operand.slot_bytes) {
     faults->Add(where, "its longest tile has ", TypeBytes(operand.type, *elements),
@@ -182,12 +183,7 @@ std::optional<int64_t> DramElements(const OperandDesc& operand) {
 
 void VerifyDram(const Program& program, const OperandDesc& operand, const std::string& where,
                 Faults* faults) {
-  if (operand.dram_layout == DramLayout::kNone) {
-    if (operand.region != 0 || operand.dram_base != 0) {
-      faults->Add(where, "never leaves the chip, but has a region or base");
-    }
-    return;
-  }
+  if (operand.dram_layout == DramLayout::kNone) return;
   if (operand.region >= program.regions.size()) {
     faults->Add(where, "there is no region ", operand.region);
     return;

@@ -9,8 +9,8 @@
 
 namespace dla::machine {
 
-// Regions, ports, buffers, constants.
-void VerifyTables(const Program& program, Faults* faults);
+// Regions, ports, buffers; constants lie in a section of `constant_bytes`.
+void VerifyTables(const Program& program, int64_t constant_bytes, Faults* faults);
 
 // Dimensions, loops and operands of a group.
 void VerifyGroupTables(const Program& program, const Group& group, const std::string& where,

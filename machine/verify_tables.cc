@@ -14,7 +14,7 @@ std::string RegionText(const Program& program, size_t region) {
   return Concat("region ", region, " '", program.regions[region].name, "'");
 }
 
-bool IsRegionSane(const Program& program, size_t index, Faults* faults) {
+bool IsRegionSane(const Program& program, size_t index, int64_t constant_bytes, Faults* faults) {
   const Region& region = program.regions[index];
   const std::string where = RegionText(program, index);
   if (region.address < 0 || region.bytes < 0 || region.bytes > kMaxExtent ||
@@ -24,10 +24,9 @@ bool IsRegionSane(const Program& program, size_t index, Faults* faults) {
     return false;
   }
   if (region.kind != RegionKind::kConstant) return true;
-  const auto section_bytes = static_cast<int64_t>(program.constants.bytes.size());
-  if (region.bytes > section_bytes || region.address > section_bytes - region.bytes) {
+  if (region.bytes > constant_bytes || region.address > constant_bytes - region.bytes) {
     faults->Add(where, "ends at ", region.address + region.bytes, ", the constants at ",
-                section_bytes);
+                constant_bytes);
   }
   if (region.address % kConstantAlignBytes != 0) {
     faults->Add(where, "address ", region.address, " is not a multiple of ", kConstantAlignBytes);
@@ -112,17 +111,18 @@ void VerifyBuffers(const Program& program, Faults* faults) {
 
 }  // namespace
 
-void VerifyTables(const Program& program, Faults* faults) {
+void VerifyTables(const Program& program, int64_t constant_bytes, Faults* faults) {
   bool sane = true;
   for (size_t r = 0; r < program.regions.size() && !faults->full(); ++r) {
-    sane = IsRegionSane(program, r, faults) && sane;
+    sane = IsRegionSane(program, r, constant_bytes, faults) && sane;
   }
   if (!sane) return;
   VerifyOverlaps(program, faults);
   VerifyPorts(program, program.inputs, RegionKind::kInput, "input", faults);
   VerifyPorts(program, program.outputs, RegionKind::kOutput, "output", faults);
   VerifyBuffers(program, faults);
-  if (program.predicted.size() != program.groups.size()) {
+  // A program may come without predictions.
+  if (!program.predicted.empty() && program.predicted.size() != program.groups.size()) {
     faults->Add("predicted counters", "there are ", program.predicted.size(), ", and ",
                 program.groups.size(), " groups");
   }

@@ -1,8 +1,10 @@
 #include "runtime/named_tensors.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <optional>
+#include <sstream>
 
 #include "support/half.h"
 #include "support/suggest.h"
@@ -106,6 +108,21 @@ std::string TypeAndShape(ElementType type, const std::vector<int64_t>& shape) {
     text += std::to_string(shape[a]);
   }
   return text;
+}
+
+std::string FirstElements(const Tensor& tensor) {
+  constexpr int64_t kShown = 8;
+  int64_t elements = 1;
+  for (const int64_t extent : tensor.shape) elements *= extent;
+  std::ostringstream out;
+  for (int64_t i = 0; i < std::min(elements, kShown); ++i) {
+    const std::optional<double> element = Element(tensor, i);
+    out << (i == 0 ? "" : " ");
+    if (element) out << *element;
+    if (!element) out << "?";
+  }
+  if (elements > kShown) out << " ...";
+  return out.str();
 }
 
 Result<std::vector<Tensor>> MatchInputs(const Program& program, std::vector<Tensor> tensors) {

@@ -13,6 +13,9 @@ namespace dla::runtime {
 // "f32 1x3x224x224"; "f32 scalar" without axes.
 std::string TypeAndShape(ElementType type, const std::vector<int64_t>& shape);
 
+// The first eight elements as text; "..." if there are more.
+std::string FirstElements(const Tensor& tensor);
+
 // The tensors in the order of the program's inputs. kUsage, with all reasons at once, for a name
 // that is no input or is given twice, a missing input, or another type or shape. A bf16 input may
 // be given as u16 (its bits).

@@ -2,6 +2,7 @@
 #include "machine/program_file.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <random>
@@ -14,7 +15,9 @@
 namespace dla::machine {
 namespace {
 
-std::string TempPath(const std::string& name) { return testing::TempDir() + "/dla_" + name; }
+std::string TempPath(const std::string& name) {
+  return Concat(testing::TempDir(), "/dla_", getpid(), "_", name);
+}
 
 std::vector<uint8_t> SampleFile() {
   const std::string path = TempPath("sample.bin");

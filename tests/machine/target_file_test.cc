@@ -2,6 +2,7 @@
 #include "machine/target_file.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -68,6 +69,8 @@ TEST(TargetFile, BadFilesSayWhereWhatAndWhatWouldBeRight) {
     EXPECT_EQ(target.status().message(), bad.message);
     EXPECT_EQ(target.status().code(), ErrorCode::kMalformed);
   }
+  const auto deep = Parse(std::string(500000, '['));
+  EXPECT_EQ(deep.status().message(), "edge.json: is nested more than 32 levels deep");
   const auto not_json = Parse("{\n \"name\": }");
   ASSERT_FALSE(not_json.ok());
   EXPECT_EQ(not_json.status().message().substr(0, 55),
@@ -128,7 +131,7 @@ TEST(TargetFile, RatesAreKeptExactly) {
 
 TEST(TargetFile, CirclesAndFoldersAreResolved) {
   const std::filesystem::path folder =
-      std::filesystem::path(testing::TempDir()) / "target_file_test";
+      std::filesystem::path(testing::TempDir()) / Concat("target_file_test_", getpid());
   std::filesystem::create_directories(folder);
   std::ofstream(folder / "a.json") << R"({"inherit": "b"})";
   std::ofstream(folder / "b.json") << R"({"inherit": "a"})";

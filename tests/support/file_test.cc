@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -19,7 +20,7 @@ class FileTest : public testing::Test {
     for ([[maybe_unused]] const auto& item : std::filesystem::directory_iterator(folder_)) ++count;
     return count;
   }
-  std::string folder_ = testing::TempDir() + "/dla_file_test";
+  std::string folder_ = Concat(testing::TempDir(), "/dla_file_test_", getpid());
 };
 
 TEST_F(FileTest, WritesReadsAndMaps) {

@@ -2,6 +2,7 @@
 #include "support/tensor_file.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include <filesystem>
@@ -14,7 +15,9 @@ namespace {
 
 using Bytes = std::vector<uint8_t>;
 
-std::string TempPath(const std::string& name) { return testing::TempDir() + "/dla_" + name; }
+std::string TempPath(const std::string& name) {
+  return Concat(testing::TempDir(), "/dla_", getpid(), "_", name);
+}
 
 Tensor Sample(ElementType type, std::vector<int64_t> shape) {
   Tensor tensor{.name = "a/b:0", .type = type, .shape = std::move(shape), .bytes = {}};

@@ -1,0 +1,253 @@
+// dlac: ONNX model in, program for the accelerator out.
+//
+// Arguments in, printing out: everything else is a library call. Exit codes: support/status.h.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "cmd/command_line.h"
+#include "codegen/emit.h"
+#include "frontend/import.h"
+#include "ir/op.h"
+#include "ir/pass.h"
+#include "ir/text.h"
+#include "machine/program_file.h"
+#include "machine/target_file.h"
+#include "machine/verifier.h"
+#include "scheduler/report.h"
+#include "scheduler/schedule_json.h"
+#include "scheduler/scheduler.h"
+#include "support/file.h"
+
+namespace dla {
+namespace {
+
+struct Options {
+  std::string model, output;
+  std::string target = "edge32";
+  std::vector<std::string> memories, dims, shapes;
+  std::string optimize = "balanced", residency = "one-step", fuse = "on";
+  std::string schedule, report, dump_dir, stop_after, print_target;
+  bool check = false, list_targets = false, list_ops = false, no_host = false;
+  bool quiet = false, verbose = false;
+};
+
+void Describe(CLI::App* app, Options* o) {
+  app->add_option("MODEL", o->model, "the ONNX file");
+  app->add_option("-o,--output", o->output, "the program to write")->type_name("FILE");
+  app->add_option("--target", o->target, "the accelerator (default edge32); see --list-targets")
+      ->type_name("NAME|FILE");
+  app->add_option("--mem", o->memories,
+                  "another size of a scratchpad; K, KiB, M, MiB are powers of 1024")
+      ->type_name("NAME=BYTES");
+  app->add_option("--dim", o->dims, "value of a symbolic dimension")->type_name("NAME=VALUE");
+  app->add_option("--shape", o->shapes, "shape of an input")->type_name("INPUT=1x3x224x224");
+  app->add_option("--optimize", o->optimize, "latency, traffic, energy, edp or balanced (default)")
+      ->type_name("WHAT");
+  app->add_option("--residency", o->residency, "none or one-step (default)")->type_name("POLICY");
+  app->add_option("--fuse", o->fuse, "on (default) or off")->type_name("on|off");
+  app->add_option("--schedule", o->schedule, "write the schedule as JSON")->type_name("FILE");
+  app->add_option("--report", o->report, "print a report: text or json")->type_name("FORM");
+  app->add_option("--dump-dir", o->dump_dir, "write the graph's text after each pass")
+      ->type_name("DIR");
+  app->add_option("--stop-after", o->stop_after, "stop after this pass")->type_name("PASS");
+  app->add_flag("--check", o->check, "compile nothing, list all problems");
+  app->add_flag("--list-targets", o->list_targets, "list the bundled targets");
+  app->add_option("--print-target", o->print_target, "print a target with all it inherits")
+      ->type_name("NAME|FILE");
+  app->add_flag("--list-ops", o->list_ops, "list the operators (Markdown)");
+  app->add_flag("--no-host", o->no_host, "refuse work that would run on the host");
+  app->add_flag("-q,--quiet", o->quiet, "print errors only");
+  app->add_flag("-v,--verbose", o->verbose, "say what is done");
+}
+
+// NAME=VALUE; the name may hold further '=' signs.
+Result<std::pair<std::string, std::string>> SplitPair(const std::string& option,
+                                                      const std::string& text) {
+  const size_t at = text.rfind('=');
+  if (at == std::string::npos || at == 0 || at + 1 == text.size()) {
+    return Usage(option, " ", text, ": NAME=VALUE expected");
+  }
+  return std::pair(text.substr(0, at), text.substr(at + 1));
+}
+
+Result<int64_t> ParseExtent(const std::string& where, const std::string& text) {
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < 0) {
+    return Usage(where, ": '", text, "' is not an extent (a whole number, 0 or more)");
+  }
+  return value;
+}
+
+Result<frontend::ImportOptions> ImportOptionsOf(const Options& o) {
+  frontend::ImportOptions options;
+  for (const std::string& text : o.dims) {
+    DLA_ASSIGN_OR_RETURN(const auto pair, SplitPair("--dim", text));
+    DLA_ASSIGN_OR_RETURN(options.dims[pair.first], ParseExtent("--dim " + text, pair.second));
+  }
+  for (const std::string& text : o.shapes) {
+    DLA_ASSIGN_OR_RETURN(const auto pair, SplitPair("--shape", text));
+    std::vector<int64_t> shape;
+    std::string rest = pair.second;
+    while (!rest.empty()) {
+      const size_t end = std::min(rest.find_first_of("x,"), rest.size());
+      DLA_ASSIGN_OR_RETURN(const int64_t extent,
+                           ParseExtent("--shape " + text, rest.substr(0, end)));
+      shape.push_back(extent);
+      rest.erase(0, end + 1);
+    }
+    options.shapes[pair.first] = shape;
+  }
+  return options;
+}
+
+Result<machine::Target> TargetOf(const Options& o) {
+  DLA_ASSIGN_OR_RETURN(machine::Target target, machine::LoadTarget(o.target, {}));
+  for (const std::string& memory : o.memories) {
+    DLA_RETURN_IF_ERROR(machine::OverrideMemory(&target, memory));
+  }
+  return target;
+}
+
+// The options that shape the program, as its file records them; no paths.
+std::string CommandLineOf(const Options& o) {
+  std::string text = "--target " + std::filesystem::path(o.target).stem().string();
+  for (const std::string& memory : o.memories) text += " --mem " + memory;
+  for (const std::string& dim : o.dims) text += " --dim " + dim;
+  for (const std::string& shape : o.shapes) text += " --shape " + shape;
+  return text + " --optimize " + o.optimize + " --residency " + o.residency + " --fuse " + o.fuse;
+}
+
+Result<scheduler::ScheduleOptions> ScheduleOptionsOf(const Options& o) {
+  scheduler::ScheduleOptions options;
+  const auto objective = scheduler::ParseObjective(o.optimize);
+  if (!objective) {
+    return Usage("--optimize ", o.optimize, ": latency, traffic, energy, edp or balanced expected");
+  }
+  options.objective = *objective;
+  if (o.residency == "none") {
+    options.residency = scheduler::ResidencyPolicy::kNone;
+  } else if (o.residency != "one-step") {
+    return Usage("--residency ", o.residency, ": none or one-step expected");
+  }
+  if (!o.quiet && isatty(STDERR_FILENO) != 0) {
+    options.progress = [](size_t done, size_t groups) {
+      std::fprintf(stderr, done == groups ? "\r\033[K" : "\rmapping layer %zu of %zu", done + 1,
+                   groups);
+    };
+  }
+  return options;
+}
+
+Result<ir::PassOptions> PassOptionsOf(const Options& o) {
+  ir::PassOptions options;
+  if (o.fuse != "on" && o.fuse != "off") return Usage("--fuse ", o.fuse, ": on or off expected");
+  options.fuse = o.fuse == "on";
+  options.stop_after = o.stop_after;
+  bool known = o.stop_after.empty();
+  std::string names;
+  for (const ir::Pass& pass : ir::PassTable()) {
+    known = known || pass.name == o.stop_after;
+    names += Concat(names.empty() ? "" : ", ", pass.name);
+  }
+  if (!known) return Usage("--stop-after ", o.stop_after, ": the passes are ", names);
+  return options;
+}
+
+// Runs the passes; with --dump-dir writes the graph after each as NN_PASS.txt.
+Status RunAllPasses(const Options& o, ir::Graph* graph) {
+  DLA_ASSIGN_OR_RETURN(ir::PassOptions options, PassOptionsOf(o));
+  Status dumped;
+  int number = 0;
+  if (!o.dump_dir.empty()) {
+    std::error_code error;
+    std::filesystem::create_directories(o.dump_dir, error);
+    if (error) return IoError(o.dump_dir, ": cannot be made: ", error.message());
+    options.dump = [&](std::string_view name, const ir::Graph& g) {
+      char prefix[8];
+      std::snprintf(prefix, sizeof(prefix), "%02d_", number++);
+      const std::string path = o.dump_dir + "/" + prefix + std::string(name) + ".txt";
+      if (dumped.ok()) dumped = WriteTextFile(path, ir::PrintGraph(g));
+    };
+  }
+  DLA_RETURN_IF_ERROR(ir::RunPasses(graph, options).At(o.model));
+  return dumped;
+}
+
+Status Compile(const Options& o) {
+  DLA_ASSIGN_OR_RETURN(const frontend::ImportOptions import_options, ImportOptionsOf(o));
+  DLA_ASSIGN_OR_RETURN(const scheduler::ScheduleOptions options, ScheduleOptionsOf(o));
+  DLA_ASSIGN_OR_RETURN(const machine::Target target, TargetOf(o));
+  DLA_ASSIGN_OR_RETURN(ir::Graph graph, frontend::ImportOnnx(o.model, import_options));
+  DLA_RETURN_IF_ERROR(RunAllPasses(o, &graph));
+  if (!o.stop_after.empty()) return Status();
+  Result<scheduler::Schedule> schedule = scheduler::MakeSchedule(graph, target, options);
+  if (!schedule.ok()) return schedule.status().At(o.model);
+  Result<machine::Program> program = codegen::Emit(graph, *schedule);
+  if (!program.ok()) return program.status().At(o.model);
+  program->producer = std::string("dlac ") + DLA_VERSION;
+  program->command_line = CommandLineOf(o);
+  if (o.check) return Status();
+  if (!o.schedule.empty()) {
+    DLA_RETURN_IF_ERROR(WriteTextFile(o.schedule, scheduler::ScheduleJson(graph, *schedule)));
+  }
+  const Status verified = machine::VerifyProgram(*program, machine::ConstantSpaceBytes(*program));
+  DLA_CHECK(verified.ok(), "program: ", verified.message());
+  DLA_RETURN_IF_ERROR(machine::WriteProgram(*program, o.output, [&](size_t region) {
+    return Result<std::vector<uint8_t>>(codegen::ConstantBytes(graph, *schedule, region));
+  }));
+  if (o.report == "json") {
+    std::fputs(scheduler::ScheduleJson(graph, *schedule).c_str(), stdout);
+  } else if (o.report == "text") {
+    std::fputs(scheduler::ReportText(graph, *schedule).c_str(), stdout);
+  } else if (!o.quiet) {
+    std::fputs(scheduler::SummaryLine(*schedule).c_str(), stdout);
+  }
+  return Status();
+}
+
+Status Run(const Options& o) {
+  if (o.list_targets) {
+    for (const machine::TargetEntry& entry : machine::ListTargets({})) {
+      std::printf("%-22s %s\n", entry.name.c_str(), entry.comment.c_str());
+    }
+    return Status();
+  }
+  if (!o.print_target.empty()) {
+    Options named = o;
+    named.target = o.print_target;
+    DLA_ASSIGN_OR_RETURN(const machine::Target target, TargetOf(named));
+    std::fputs(machine::TargetJson(target).c_str(), stdout);
+    return Status();
+  }
+  if (o.list_ops) {
+    std::fputs(ir::OperatorsMarkdown().c_str(), stdout);
+    return Status();
+  }
+  if (o.model.empty()) return Usage("no model given; usage: dlac MODEL.onnx -o MODEL.bin");
+  if (o.output.empty() && !o.check && o.stop_after.empty()) {
+    return Usage("no output given; add -o ", std::filesystem::path(o.model).stem().string(),
+                 ".bin");
+  }
+  if (!o.report.empty() && o.report != "text" && o.report != "json") {
+    return Usage("--report ", o.report, ": text or json expected");
+  }
+  return Compile(o);
+}
+
+}  // namespace
+}  // namespace dla
+
+int main(int argc, char** argv) {
+  CLI::App app("Compiles an ONNX model for a deep-learning accelerator.", "dlac");
+  dla::Options options;
+  dla::Describe(&app, &options);
+  return dla::RunTool("dlac", &app, argc, argv,
+                      [&] { return dla::Fail("dlac", dla::Run(options)); });
+}

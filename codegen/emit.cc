@@ -1,0 +1,258 @@
+#include "codegen/emit.h"
+
+#include <algorithm>
+#include <span>
+
+#include "codegen/group_code.h"
+#include "codegen/pack.h"
+#include "scheduler/axis_lengths.h"
+#include "scheduler/dram.h"
+#include "scheduler/predict.h"
+#include "scheduler/transfers.h"
+
+namespace dla::codegen {
+namespace {
+
+using scheduler::kAccumulator;
+
+size_t At(int i) { return static_cast<size_t>(i); }
+
+class ProgramEmitter {
+ public:
+  ProgramEmitter(const ir::Graph& graph, const scheduler::Schedule& schedule)
+      : graph_(graph), schedule_(schedule) {}
+
+  Result<machine::Program> Run() {
+    program_.target = schedule_.target;
+    EmitRegions();
+    for (const ir::ValueId v : graph_.inputs) program_.inputs.push_back(PortOf(v));
+    for (const ir::ValueId v : graph_.outputs) program_.outputs.push_back(PortOf(v));
+    for (int g = 0; g < static_cast<int>(schedule_.groups.size()); ++g) {
+      DLA_RETURN_IF_ERROR(CheckLimits(schedule_.groups[At(g)]));
+      EmitGroup(g);
+    }
+    EmitBuffers();
+    return std::move(program_);
+  }
+
+ private:
+  static machine::RegionKind KindOf(scheduler::DramKind kind) {
+    switch (kind) {
+      case scheduler::DramKind::kInput:
+        return machine::RegionKind::kInput;
+      case scheduler::DramKind::kOutput:
+        return machine::RegionKind::kOutput;
+      case scheduler::DramKind::kConstant:
+      case scheduler::DramKind::kPackedWeight:
+        return machine::RegionKind::kConstant;
+      case scheduler::DramKind::kTemporary:
+      case scheduler::DramKind::kSpill:
+        return machine::RegionKind::kTemporary;
+    }
+    return machine::RegionKind::kTemporary;
+  }
+
+  void EmitRegions() {
+    for (const scheduler::DramRegion& region : schedule_.regions) {
+      program_.regions.push_back({.name = region.name,
+                                  .kind = KindOf(region.kind),
+                                  .address = region.address,
+                                  .bytes = region.bytes});
+    }
+  }
+
+  machine::Port PortOf(ir::ValueId v) const {
+    const ir::Value& value = graph_.values[At(v)];
+    const int region = scheduler::FindValueRegion(schedule_, v);
+    DLA_CHECK(region >= 0, "no region for '", value.name, "'");
+    return {.name = value.name,
+            .type = value.type,
+            .shape = value.shape,
+            .region = static_cast<uint32_t>(region)};
+  }
+
+  static Status CheckLimits(const scheduler::ScheduledGroup& group) {
+    const ir::Nest& nest = group.nest;
+    bool fits = nest.dimensions.size() <= machine::kMaxDims &&
+                nest.operands.size() + 1 <= machine::kMaxOperands &&
+                nest.program.ops.size() <= kMaxMicroOps;
+    for (const ir::Operand& operand : nest.operands) {
+      fits = fits && operand.axes.size() <= machine::kMaxAxes;
+      for (const ir::Axis& axis : operand.axes) {
+        fits = fits && axis.terms.size() <= machine::kMaxTerms;
+      }
+    }
+    if (fits) return Status();
+    return Unsupported("node '", group.name, "' (", group.op, ") needs more dimensions, axes or ",
+                       "operands than the instruction set has");
+  }
+
+  void EmitGroup(int g) {
+    const scheduler::ScheduledGroup& scheduled = schedule_.groups[At(g)];
+    machine::Group group = {.name = scheduled.name, .onnx_nodes = scheduled.onnx_nodes};
+    for (size_t d = 0; d < scheduled.nest.dimensions.size(); ++d) {
+      const ir::Dimension& dimension = scheduled.nest.dimensions[d];
+      group.dims.push_back({dimension.name, dimension.extent, scheduled.mapping.block[d]});
+    }
+    for (int o = 0; o <= scheduled.nest.output(); ++o) {
+      group.operands.push_back(DescribeOperand(g, o));
+    }
+    if (scheduled.nest.anchor == ir::Anchor::kContraction) {
+      group.operands.push_back(DescribeAccumulators(g));
+    }
+    EmitCode(schedule_, scheduled, &group);
+    program_.groups.push_back(std::move(group));
+    program_.predicted.push_back(scheduled.predicted);
+  }
+
+  // The axes with the strides of a dense tile.
+  std::vector<machine::AxisDesc> AxesOf(const scheduler::ScheduledGroup& group,
+                                        const ir::Operand& operand) const {
+    std::vector<machine::AxisDesc> axes;
+    for (const ir::Axis& axis : operand.axes) {
+      machine::AxisDesc desc = {
+          .offset = axis.offset, .bound = axis.bound, .dram_stride = axis.stride};
+      for (const ir::Term& term : axis.terms) {
+        desc.terms.push_back(
+            {static_cast<uint8_t>(term.dimension), static_cast<int32_t>(term.coefficient)});
+      }
+      axes.push_back(std::move(desc));
+    }
+    int64_t stride = 1;
+    for (size_t a = axes.size(); a-- > 0;) {
+      axes[a].local_stride = stride;
+      stride *= scheduler::LengthsOf(group.nest, operand.axes[a], group.mapping.block, -1).longest;
+    }
+    return axes;
+  }
+
+  machine::OperandDesc DescribeOperand(int g, int o) const {
+    const scheduler::ScheduledGroup& group = schedule_.groups[At(g)];
+    const ir::Operand& operand = group.nest.operands[At(o)];
+    machine::OperandDesc desc = {.value = graph_.values[At(operand.value)].name,
+                                 .cls = operand.cls,
+                                 .type = operand.type,
+                                 .axes = AxesOf(group, operand),
+                                 .pad_value = operand.pad_value};
+    const ir::ValueId root = graph_.values[At(operand.value)].storage.root;
+    if (group.mapping.operands[At(o)].resident) {
+      PlaceResident(g, root, operand, &desc);
+      return desc;
+    }
+    const bool packed = scheduler::IsPackedWeight(group.nest, o);
+    const int region =
+        packed ? scheduler::FindRegion(schedule_, scheduler::DramKind::kPackedWeight, root, g)
+               : scheduler::FindValueRegion(schedule_, root);
+    DLA_CHECK(region >= 0, "no region for '", desc.value, "'");
+    desc.dram_layout = packed ? machine::DramLayout::kPacked : machine::DramLayout::kStrided;
+    desc.region = static_cast<uint32_t>(region);
+    desc.dram_base = packed ? 0 : operand.base;
+    if (packed) desc.local_layout = machine::LocalLayout::kPanels;
+    // A drained output lies where the accumulators lie, a moved value where it was loaded.
+    int buffer = o;
+    if (o == group.nest.output() && scheduler::DrainsInPlace(group.nest, group.mapping)) {
+      buffer = kAccumulator;
+    }
+    if (group.nest.anchor == ir::Anchor::kMove) buffer = 0;
+    PlaceTile(group, buffer, &desc);
+    return desc;
+  }
+
+  machine::OperandDesc DescribeAccumulators(int g) const {
+    const scheduler::ScheduledGroup& group = schedule_.groups[At(g)];
+    const ir::Operand& output = group.nest.operands.back();
+    machine::OperandDesc desc = {.value = graph_.values[At(output.value)].name,
+                                 .cls = OperandClass::kPartial,
+                                 .type = scheduler::AccumulatorType(group.nest, schedule_.target),
+                                 .axes = AxesOf(group, output)};
+    const int region =
+        scheduler::FindRegion(schedule_, scheduler::DramKind::kSpill, ir::kNoValue, g);
+    if (region >= 0) {
+      desc.dram_layout = machine::DramLayout::kPacked;
+      desc.region = static_cast<uint32_t>(region);
+    }
+    PlaceTile(group, kAccumulator, &desc);
+    return desc;
+  }
+
+  static void PlaceTile(const scheduler::ScheduledGroup& group, int operand,
+                        machine::OperandDesc* desc) {
+    const scheduler::TileBuffer* buffer = scheduler::FindBuffer(group, operand);
+    if (buffer == nullptr) {
+      // Every tile of the operand is clipped to nothing (a window that only sees padding).
+      desc->memory = static_cast<uint8_t>(operand == kAccumulator
+                                              ? group.mapping.accumulator.memory
+                                              : group.mapping.operands[At(operand)].memory);
+      return;
+    }
+    desc->memory = static_cast<uint8_t>(buffer->memory);
+    desc->address = buffer->address;
+    desc->slot_bytes = buffer->slot_bytes;
+    desc->ring_slots = static_cast<uint8_t>(buffer->slots);
+    desc->generation_dims =
+        static_cast<uint16_t>(scheduler::GenerationDims(group.nest, group.mapping, operand));
+  }
+
+  void PlaceResident(int g, ir::ValueId root, const ir::Operand& operand,
+                     machine::OperandDesc* desc) const {
+    const auto it = std::find_if(schedule_.residents.begin(), schedule_.residents.end(),
+                                 [&](const scheduler::Resident& r) {
+                                   return r.root == root && r.first_group <= g && g < r.end_group;
+                                 });
+    DLA_CHECK(it != schedule_.residents.end(), "'", desc->value, "' is not resident");
+    const int64_t base_bytes = TypeBytes(operand.type, operand.base);
+    desc->resident = true;
+    desc->memory = static_cast<uint8_t>(it->memory);
+    desc->address = it->address + base_bytes;
+    desc->slot_bytes = it->bytes - base_bytes;
+    for (machine::AxisDesc& axis : desc->axes) axis.local_stride = axis.dram_stride;
+  }
+
+  void EmitBuffers() {
+    for (const scheduler::Resident& r : schedule_.residents) {
+      program_.buffers.push_back({.name = graph_.values[At(r.root)].name,
+                                  .memory = static_cast<uint8_t>(r.memory),
+                                  .address = r.address,
+                                  .bytes = r.bytes,
+                                  .first_group = r.first_group,
+                                  .end_group = r.end_group});
+    }
+    for (size_t g = 0; g < schedule_.groups.size(); ++g) {
+      const scheduler::ScheduledGroup& group = schedule_.groups[g];
+      for (const scheduler::TileBuffer& b : group.buffers) {
+        const ir::Operand& operand = b.operand == kAccumulator ? group.nest.operands.back()
+                                                               : group.nest.operands[At(b.operand)];
+        const std::string& value = graph_.values[At(operand.value)].name;
+        program_.buffers.push_back(
+            {.name = b.operand == kAccumulator ? value + " (partial sums)" : value,
+             .memory = static_cast<uint8_t>(b.memory),
+             .address = b.address,
+             .bytes = b.slot_bytes * b.slots,
+             .first_group = static_cast<int32_t>(g),
+             .end_group = static_cast<int32_t>(g) + 1});
+      }
+    }
+  }
+
+  const ir::Graph& graph_;
+  const scheduler::Schedule& schedule_;
+  machine::Program program_;
+};
+
+}  // namespace
+
+Result<machine::Program> Emit(const ir::Graph& graph, const scheduler::Schedule& schedule) {
+  return ProgramEmitter(graph, schedule).Run();
+}
+
+std::vector<uint8_t> ConstantBytes(const ir::Graph& graph, const scheduler::Schedule& schedule,
+                                   size_t region) {
+  const scheduler::DramRegion& r = schedule.regions[region];
+  const ir::Constant& constant = *graph.values[At(r.root)].constant;
+  const std::span<const uint8_t> dense(constant.bytes, static_cast<size_t>(constant.size_bytes));
+  if (r.kind != scheduler::DramKind::kPackedWeight) return {dense.begin(), dense.end()};
+  const scheduler::ScheduledGroup& group = schedule.groups[At(r.group)];
+  return PackWeights(group.nest, group.mapping, dense);
+}
+
+}  // namespace dla::codegen

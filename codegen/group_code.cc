@@ -1,0 +1,202 @@
+#include "codegen/group_code.h"
+
+#include <algorithm>
+
+#include "scheduler/transfers.h"
+#include "scheduler/work.h"
+
+namespace dla::codegen {
+namespace {
+
+using machine::Engine;
+using machine::Instruction;
+using machine::Opcode;
+
+enum Token : uint8_t {
+  kFreeD,
+  kFreeS,
+  kLoaded,
+  kStoredD,
+  kStoredS,
+  kDone,
+  kReady,
+  kArrayFree,
+};
+
+machine::Predicate PredicateOf(const scheduler::Transfer& t) {
+  return {.first = static_cast<uint16_t>(t.first),
+          .last = static_cast<uint16_t>(t.last),
+          .not_first = static_cast<uint16_t>(t.not_first),
+          .not_last = static_cast<uint16_t>(t.not_last)};
+}
+
+class GroupEmitter {
+ public:
+  GroupEmitter(const scheduler::Schedule& schedule, const scheduler::ScheduledGroup& scheduled,
+               machine::Group* group)
+      : nest_(scheduled.nest), mapping_(scheduled.mapping), group_(*group) {
+    transfers_ = scheduler::TransfersOf(nest_, mapping_);
+    work_ = scheduler::SplitWork(nest_, schedule.target.output_stage);
+    contracts_ = nest_.anchor == ir::Anchor::kContraction;
+    two_engines_ = contracts_ && !work_.vector.ops.empty();
+    first_ = contracts_ ? Engine::kArray : Engine::kVector;
+    last_ = two_engines_ ? Engine::kVector : first_;
+  }
+
+  void Run() {
+    for (const int d : mapping_.order) group_.loops.push_back(static_cast<uint8_t>(d));
+    if (contracts_) group_.programs.push_back(work_.drain);
+    if (!work_.vector.ops.empty()) group_.programs.push_back(work_.vector);
+    EmitCredits();
+    EmitLoads();
+    EmitCompute();
+    EmitStores();
+    EmitReturns();
+  }
+
+ private:
+  bool Any(bool is_store, bool overlaps) const {
+    return std::any_of(transfers_.begin(), transfers_.end(), [&](const scheduler::Transfer& t) {
+      return t.is_store == is_store && t.overlaps == overlaps;
+    });
+  }
+  bool AnyLoad() const { return Any(false, true) || Any(false, false); }
+  bool AnyStore() const { return Any(true, true) || Any(true, false); }
+
+  static Instruction TokenOp(Opcode op, Engine engine, Token token, int count = 1) {
+    return {.op = op,
+            .engine = engine,
+            .token = static_cast<uint8_t>(token),
+            .count = static_cast<uint8_t>(count)};
+  }
+  void Wait(Engine engine, Token token) {
+    group_.body.push_back(TokenOp(Opcode::kWait, engine, token));
+  }
+  void Signal(Engine engine, Token token) {
+    group_.body.push_back(TokenOp(Opcode::kSignal, engine, token));
+  }
+
+  void EmitCredits() {
+    const auto give = [&](bool used, Engine engine, Token token, int count) {
+      if (used) group_.prologue.push_back(TokenOp(Opcode::kSignal, engine, token, count));
+    };
+    give(Any(false, true), last_, kFreeD, 2);
+    give(Any(false, false), last_, kFreeS, 1);
+    give(Any(true, true), Engine::kStore, kStoredD, 2);
+    give(Any(true, false), Engine::kStore, kStoredS, 1);
+    give(two_engines_, Engine::kVector, kArrayFree, 1);
+  }
+
+  void EmitReturns() {
+    const auto take = [&](bool used, Engine engine, Token token, int count) {
+      if (used) group_.epilogue.push_back(TokenOp(Opcode::kWait, engine, token, count));
+    };
+    take(Any(false, true), Engine::kLoad, kFreeD, 2);
+    take(Any(false, false), Engine::kLoad, kFreeS, 1);
+    take(Any(true, true), first_, kStoredD, 2);
+    take(Any(true, false), first_, kStoredS, 1);
+    take(two_engines_, Engine::kArray, kArrayFree, 1);
+  }
+
+  uint8_t OperandIndex(int operand) const {
+    return static_cast<uint8_t>(
+        operand == scheduler::kAccumulator ? static_cast<int>(nest_.operands.size()) : operand);
+  }
+
+  // The descriptors of one transfer and the bus instruction that closes it.
+  void EmitTransfer(bool is_store, bool overlaps) {
+    const Engine engine = is_store ? Engine::kStore : Engine::kLoad;
+    for (const scheduler::Transfer& t : transfers_) {
+      if (t.is_store != is_store || t.overlaps != overlaps) continue;
+      group_.body.push_back({.op = is_store ? Opcode::kStore : Opcode::kLoad,
+                             .engine = engine,
+                             .predicate = PredicateOf(t),
+                             .operand = OperandIndex(t.operand)});
+    }
+    // Order of the bus: the D stores of step i-2, the D loads of step i, the S stores of step i-1,
+    // the S loads of step i.
+    const uint8_t lag = is_store ? (overlaps ? 2 : 1) : 0;
+    const uint8_t slot = is_store ? (overlaps ? 0 : 2) : (overlaps ? 1 : 3);
+    group_.body.push_back({.op = Opcode::kBus, .engine = engine, .lag = lag, .slot = slot});
+  }
+
+  void EmitLoads() {
+    if (!AnyLoad()) return;
+    for (const bool overlaps : {true, false}) {
+      if (!Any(false, overlaps)) continue;
+      Wait(Engine::kLoad, overlaps ? kFreeD : kFreeS);
+      EmitTransfer(false, overlaps);
+    }
+    Signal(Engine::kLoad, kLoaded);
+  }
+
+  void EmitCompute() {
+    if (AnyLoad()) Wait(first_, kLoaded);
+    if (Any(true, false)) Wait(first_, kStoredS);
+    if (Any(true, true)) Wait(first_, kStoredD);
+    if (two_engines_) Wait(Engine::kArray, kArrayFree);
+    if (contracts_) EmitArray();
+    if (two_engines_) {
+      Signal(Engine::kArray, kReady);
+      Wait(Engine::kVector, kReady);
+    }
+    if (!work_.vector.ops.empty()) EmitVector();
+    if (two_engines_) Signal(Engine::kVector, kArrayFree);
+    if (Any(false, true)) Signal(last_, kFreeD);
+    if (Any(false, false)) Signal(last_, kFreeS);
+    if (AnyStore()) Signal(last_, kDone);
+  }
+
+  void EmitArray() {
+    group_.body.push_back(
+        {.op = Opcode::kArray,
+         .engine = Engine::kArray,
+         .operand = ir::Nest::kInput,
+         .operand2 = ir::Nest::kWeight,
+         .operand3 = OperandIndex(scheduler::kAccumulator),
+         .operand4 = nest_.bias < 0 ? machine::kNone : static_cast<uint8_t>(nest_.bias),
+         .operand5 = OperandIndex(nest_.output()),
+         .program = 0});
+  }
+
+  void EmitVector() {
+    Instruction vector = {.op = Opcode::kVector,
+                          .engine = Engine::kVector,
+                          .operand = OperandIndex(nest_.output()),
+                          .program = static_cast<uint8_t>(group_.programs.size() - 1)};
+    if (contracts_) {
+      vector.predicate.last = static_cast<uint16_t>(scheduler::ReductionMask(nest_) &
+                                                    scheduler::CutMask(nest_, mapping_));
+    }
+    vector.reduce_dims = static_cast<uint16_t>(nest_.reduce_mask);
+    group_.body.push_back(vector);
+  }
+
+  void EmitStores() {
+    if (!AnyStore()) return;
+    Wait(Engine::kStore, kDone);
+    for (const bool overlaps : {false, true}) {
+      if (!Any(true, overlaps)) continue;
+      EmitTransfer(true, overlaps);
+      Signal(Engine::kStore, overlaps ? kStoredD : kStoredS);
+    }
+  }
+
+  const ir::Nest& nest_;
+  const scheduler::Mapping& mapping_;
+  machine::Group& group_;
+  std::vector<scheduler::Transfer> transfers_;
+  scheduler::EngineWork work_;
+  bool contracts_ = false;
+  bool two_engines_ = false;  // the vector engine works behind the array
+  Engine first_ = Engine::kVector, last_ = Engine::kVector;  // of a step's compute
+};
+
+}  // namespace
+
+void EmitCode(const scheduler::Schedule& schedule, const scheduler::ScheduledGroup& scheduled,
+              machine::Group* group) {
+  GroupEmitter(schedule, scheduled, group).Run();
+}
+
+}  // namespace dla::codegen

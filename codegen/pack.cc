@@ -1,0 +1,112 @@
+#include "codegen/pack.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "machine/program.h"
+#include "scheduler/transfers.h"
+#include "support/element_type.h"
+
+namespace dla::codegen {
+namespace {
+
+size_t At(int i) { return static_cast<size_t>(i); }
+
+// One axis of the weight: its dimension is a group, an output channel or a reduction dimension.
+enum class Role { kGroup, kChannel, kDepth };
+
+class Packer {
+ public:
+  Packer(const ir::Nest& nest, const scheduler::Mapping& mapping, std::span<const uint8_t> source)
+      : operand_(nest.operands[ir::Nest::kWeight]),
+        source_(source),
+        element_bytes_(TypeBytes(operand_.type, 1)) {
+    const uint32_t input = scheduler::DependenceMask(nest, ir::Nest::kInput);
+    const uint32_t output = scheduler::DependenceMask(nest, nest.output());
+    for (const ir::Axis& axis : operand_.axes) {
+      const int d = axis.terms.empty() ? -1 : axis.terms[0].dimension;
+      const uint32_t bit = d < 0 ? 0 : uint32_t{1} << d;
+      block_.push_back(d < 0 ? 1 : mapping.block[At(d)]);
+      const bool group = (input & output & bit) != 0;
+      role_.push_back(group ? Role::kGroup : (output & bit) != 0 ? Role::kChannel : Role::kDepth);
+    }
+    int64_t elements = 1;
+    for (const ir::Axis& axis : operand_.axes) elements *= axis.bound;
+    packed_.reserve(static_cast<size_t>(elements * element_bytes_));
+  }
+
+  std::vector<uint8_t> Run() {
+    begin_.assign(operand_.axes.size(), 0);
+    length_.assign(operand_.axes.size(), 1);
+    Tiles(0);
+    return std::move(packed_);
+  }
+
+ private:
+  // All tiles, the first axis outermost: in this order each starts where the one before it ends.
+  void Tiles(size_t axis) {
+    if (axis == operand_.axes.size()) {
+      PackTile();
+      return;
+    }
+    for (int64_t begin = 0; begin < operand_.axes[axis].bound; begin += block_[axis]) {
+      begin_[axis] = begin;
+      length_[axis] = std::min(block_[axis], operand_.axes[axis].bound - begin);
+      Tiles(axis + 1);
+    }
+  }
+
+  // Source offsets (in elements) of all indices of the tile along the axes of one role, in axis
+  // order, without `base`.
+  std::vector<int64_t> Offsets(Role role) const {
+    std::vector<int64_t> offsets = {0};
+    for (size_t a = 0; a < role_.size(); ++a) {
+      if (role_[a] != role) continue;
+      std::vector<int64_t> longer;
+      for (const int64_t offset : offsets) {
+        for (int64_t i = begin_[a]; i < begin_[a] + length_[a]; ++i) {
+          longer.push_back(offset + i * operand_.axes[a].stride);
+        }
+      }
+      offsets = std::move(longer);
+    }
+    return offsets;
+  }
+
+  void PackTile() {
+    const std::vector<int64_t> groups = Offsets(Role::kGroup);
+    const std::vector<int64_t> channels = Offsets(Role::kChannel);
+    const std::vector<int64_t> depth = Offsets(Role::kDepth);
+    constexpr size_t kWidth = static_cast<size_t>(machine::kPanelWidth);
+    for (const int64_t g : groups) {
+      for (size_t panel = 0; panel < channels.size(); panel += kWidth) {
+        const size_t end = std::min(panel + kWidth, channels.size());
+        for (const int64_t k : depth) {
+          for (size_t m = panel; m < end; ++m) Append(operand_.base + g + k + channels[m]);
+        }
+      }
+    }
+  }
+
+  void Append(int64_t element) {
+    const uint8_t* from = source_.data() + element * element_bytes_;
+    packed_.insert(packed_.end(), from, from + element_bytes_);
+  }
+
+  const ir::Operand& operand_;
+  std::span<const uint8_t> source_;
+  int64_t element_bytes_;
+  std::vector<int64_t> block_;
+  std::vector<Role> role_;
+  std::vector<int64_t> begin_, length_;
+  std::vector<uint8_t> packed_;
+};
+
+}  // namespace
+
+std::vector<uint8_t> PackWeights(const ir::Nest& nest, const scheduler::Mapping& mapping,
+                                 std::span<const uint8_t> source) {
+  return Packer(nest, mapping, source).Run();
+}
+
+}  // namespace dla::codegen

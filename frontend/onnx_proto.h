@@ -1,0 +1,4 @@
+// ONNX's protobuf classes; no other folder includes them.
+#pragma once
+
+#include <onnx/onnx_pb.h>

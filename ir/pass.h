@@ -1,0 +1,43 @@
+// The passes from an imported graph to one whose nodes are groups, in one table.
+//
+//   canonicalise  many spellings to few operators
+//   fold          constants; scales and biases into contractions
+//   simplify      no-ops, pairs that cancel, dead code
+//   fuse          element-wise work behind its anchor: every node becomes one group
+//   layout        every value gets its storage; views vanish, copies appear where they must
+//
+// The verifier runs before the first pass and after each; a fault it finds is ours (exit 70).
+// After layout, `graph.nodes` are the groups in an order in which they can run, and BuildNest
+// (ir/op.h) gives the nest of each.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "ir/graph.h"
+#include "support/status.h"
+
+namespace dla::ir {
+
+struct Pass {
+  std::string_view name;
+  std::string_view what;  // one line for --help and dumps
+  Status (*run)(Graph* graph, const struct PassOptions& options) = nullptr;
+};
+
+struct PassOptions {
+  bool fuse = true;  // false: every operator is a group of its own
+  // Stop after the pass of this name ("": run all).
+  std::string stop_after;
+  // Called with "import" before the first pass and with each pass's name after it.
+  std::function<void(std::string_view, const Graph&)> dump;
+};
+
+std::span<const Pass> PassTable();
+
+// Runs the table on the graph.
+Status RunPasses(Graph* graph, const PassOptions& options = {});
+
+}  // namespace dla::ir

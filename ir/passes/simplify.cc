@@ -1,0 +1,159 @@
+// simplify: no-ops vanish, views and transposes of each other become one, zero padding goes into
+// the convolution behind it, division by a power of two becomes a multiplication, dead code goes.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "ir/op.h"
+#include "ir/passes/passes.h"
+#include "ir/rewriter.h"
+
+namespace dla::ir {
+namespace {
+
+bool All(const std::vector<int64_t>& values, int64_t wanted) {
+  return std::all_of(values.begin(), values.end(), [&](int64_t v) { return v == wanted; });
+}
+
+bool IsNoOp(const Graph& graph, const Node& node) {
+  const Shape& output = graph.values[Idx(node.outputs[0])].shape;
+  if (node.inputs.empty() || graph.values[Idx(node.inputs[0])].shape != output) return false;
+  if (node.op == "View" || node.op == "Concat") return node.inputs.size() == 1;
+  // With the same shape, a slice is whole (its steps are positive).
+  if (node.op == "StridedSlice") return true;
+  if (node.op == "Resize") return All(GetInts(node.attributes, "repeats"), 1);
+  if (node.op == "Pad") return All(GetInts(node.attributes, "pads"), 0);
+  if (node.op == "Transpose") {
+    const std::vector<int64_t> perm = GetInts(node.attributes, "perm");
+    return std::is_sorted(perm.begin(), perm.end());
+  }
+  return false;
+}
+
+class Simplifier {
+ public:
+  explicit Simplifier(Graph* graph) : graph_(graph) {}
+
+  void Run() {
+    // Each rule removes a node or makes a chain shorter, so this ends.
+    bool changed = true;
+    while (changed) {
+      changed = false;
+      uses_.emplace(*graph_);
+      producers_ = Producers(*graph_);
+      for (Node& node : graph_->nodes) {
+        if (Compose(&node) || AbsorbPad(&node)) {
+          changed = true;
+          break;
+        }
+      }
+      if (!changed) changed = RemoveNoOps();
+      RemoveDeadNodes(graph_);
+    }
+    for (Node& node : graph_->nodes) DivideByPowerOfTwo(&node);
+  }
+
+ private:
+  Node* Producer(ValueId id) {
+    const NodeId node = producers_[Idx(id)];
+    return node < 0 ? nullptr : &graph_->nodes[Idx(node)];
+  }
+
+  // View of a view, transpose of a transpose.
+  bool Compose(Node* node) {
+    if (node->op != "View" && node->op != "Transpose") return false;
+    const Node* before = Producer(node->inputs[0]);
+    if (before == nullptr || before->op != node->op) return false;
+    if (node->op == "Transpose") {
+      const std::vector<int64_t> first = GetInts(before->attributes, "perm");
+      std::vector<int64_t> perm;
+      for (const int64_t axis : GetInts(node->attributes, "perm")) perm.push_back(first[Idx(axis)]);
+      node->attributes["perm"] = perm;
+    }
+    node->inputs[0] = before->inputs[0];
+    MergeNames(node, before->onnx_nodes);
+    return true;
+  }
+
+  // Constant padding of the spatial axes, by what the window reads there anyway.
+  bool AbsorbPad(Node* node) {
+    const bool max = node->op == "MaxPool";
+    if (node->op != "Conv" && node->op != "SumPool" && !max) return false;
+    const Node* pad = Producer(node->inputs[0]);
+    if (pad == nullptr || pad->op != "Pad" || GetInt(node->attributes, "ceil_mode", 0) != 0) {
+      return false;
+    }
+    const float value = GetFloat(pad->attributes, "value", 0);
+    if (value != (max ? -std::numeric_limits<float>::infinity() : 0.0f)) return false;
+    const std::vector<int64_t> extra = GetInts(pad->attributes, "pads");
+    const size_t rank = extra.size() / 2;
+    const auto negative = [](int64_t p) { return p < 0; };
+    if (std::any_of(extra.begin(), extra.end(), negative)) return false;
+    if (extra[0] != 0 || extra[1] != 0 || extra[rank] != 0 || extra[rank + 1] != 0) return false;
+    std::vector<int64_t> pads = GetInts(node->attributes, "pads");
+    for (size_t i = 2; i < rank; ++i) {
+      pads[i - 2] += extra[i];
+      pads[i - 2 + rank - 2] += extra[rank + i];
+    }
+    node->attributes["pads"] = pads;
+    node->inputs[0] = pad->inputs[0];
+    MergeNames(node, pad->onnx_nodes);
+    return true;
+  }
+
+  // A no-op's users take its operand; a graph output is then computed by the operand's node.
+  bool RemoveNoOps() {
+    for (size_t n = 0; n < graph_->nodes.size(); ++n) {
+      const Node node = graph_->nodes[n];
+      if (!IsNoOp(*graph_, node)) continue;
+      const ValueId from = node.inputs[0], to = node.outputs[0];
+      Node* producer = Producer(from);
+      if (!uses_->is_output[Idx(to)]) {
+        ReplaceUses(graph_, to, from);
+      } else if (producer != nullptr && !uses_->is_output[Idx(from)]) {
+        std::replace(producer->outputs.begin(), producer->outputs.end(), from, to);
+        ReplaceUses(graph_, from, to);
+      } else {
+        graph_->nodes[n].op = "Copy";  // a graph input, or another output
+        graph_->nodes[n].attributes.clear();
+        continue;
+      }
+      if (producer != nullptr) MergeNames(producer, node.onnx_nodes);
+      graph_->nodes.erase(graph_->nodes.begin() + static_cast<int64_t>(n));
+      return true;
+    }
+    return false;
+  }
+
+  // Exact, and several times cheaper.
+  void DivideByPowerOfTwo(Node* node) {
+    if (node->op != "Div") return;
+    const auto divisor = ConstantScalar(*graph_, node->inputs[1]);
+    if (!divisor || *divisor == 0 || graph_->values[Idx(node->inputs[1])].type != ElementType::kF32) {
+      return;
+    }
+    int exponent = 0;
+    if (std::fabs(std::frexp(*divisor, &exponent)) != 0.5 || std::abs(exponent) > 100) return;
+    Rewriter rewriter(graph_);
+    rewriter.Begin(*node);
+    const Shape shape = graph_->values[Idx(node->inputs[1])].shape;
+    node->op = "Mul";
+    node->inputs[1] = rewriter.AddConstant(
+        Tensor::Floats(shape, {static_cast<float>(1.0 / *divisor)}), "reciprocal");
+  }
+
+  Graph* graph_;
+  std::optional<UseCounts> uses_;
+  std::vector<NodeId> producers_;
+};
+
+}  // namespace
+
+Status Simplify(Graph* graph, const PassOptions&) {
+  Simplifier(graph).Run();
+  RemoveDeadNodes(graph);
+  CompactValues(graph);
+  return {};
+}
+
+}  // namespace dla::ir

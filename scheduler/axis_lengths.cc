@@ -1,0 +1,85 @@
+#include "scheduler/axis_lengths.h"
+
+#include <algorithm>
+#include <map>
+
+#include "support/checked.h"
+
+namespace dla::scheduler {
+namespace {
+
+size_t At(int i) { return static_cast<size_t>(i); }
+
+// An axis that is exactly one dimension: blocks of the full size and perhaps one remainder.
+bool IsPlain(const ir::Nest& nest, const ir::Axis& axis) {
+  return axis.terms.size() == 1 && axis.terms[0].coefficient == 1 && axis.offset == 0 &&
+         axis.bound >= nest.dimensions[At(axis.terms[0].dimension)].extent;
+}
+
+AxisLengths Summarise(const std::map<int64_t, int64_t>& counts) {
+  AxisLengths lengths;
+  for (const auto& [length, count] : counts) {
+    lengths.entries.push_back({length, count});
+    lengths.sum += length * count;
+    if (length > 0) lengths.present += count;
+    lengths.longest = std::max(lengths.longest, length);
+  }
+  return lengths;
+}
+
+}  // namespace
+
+Interval AxisInterval(const ir::Nest& nest, const ir::Axis& axis, std::span<const int64_t> block,
+                      std::span<const int64_t> index) {
+  int64_t first = axis.offset;
+  int64_t last = axis.offset;
+  for (const ir::Term& term : axis.terms) {
+    const size_t d = At(term.dimension);
+    const int64_t start = index[d] * block[d];
+    const int64_t length = std::min(block[d], nest.dimensions[d].extent - start);
+    first += term.coefficient * start;
+    last += term.coefficient * (start + length - 1);
+  }
+  const int64_t begin = std::clamp<int64_t>(first, 0, axis.bound);
+  return {begin, std::max(begin, std::min(last + 1, axis.bound))};
+}
+
+Interval RolledInterval(const ir::Nest& nest, const ir::Axis& axis, std::span<const int64_t> block,
+                        std::span<const int64_t> index, int rolling) {
+  Interval interval = AxisInterval(nest, axis, block, index);
+  const bool rolls = std::any_of(axis.terms.begin(), axis.terms.end(),
+                                 [&](const ir::Term& t) { return t.dimension == rolling; });
+  if (!rolls || index[At(rolling)] == 0) return interval;
+  std::vector<int64_t> before(index.begin(), index.end());
+  --before[At(rolling)];
+  const Interval previous = AxisInterval(nest, axis, block, before);
+  interval.begin = std::min(std::max(interval.begin, previous.end), interval.end);
+  return interval;
+}
+
+AxisLengths LengthsOf(const ir::Nest& nest, const ir::Axis& axis, std::span<const int64_t> block,
+                      int rolling) {
+  std::map<int64_t, int64_t> counts;
+  if (IsPlain(nest, axis)) {
+    const size_t d = At(axis.terms[0].dimension);
+    const int64_t extent = nest.dimensions[d].extent;
+    const int64_t remainder = extent % block[d];
+    if (extent / block[d] > 0) counts[block[d]] += extent / block[d];
+    if (remainder > 0) counts[remainder] += 1;
+    return Summarise(counts);
+  }
+  // All combinations of the blocks of the axis' dimensions, odometer fashion.
+  std::vector<int64_t> index(nest.dimensions.size(), 0);
+  while (true) {
+    ++counts[RolledInterval(nest, axis, block, index, rolling).length()];
+    size_t t = 0;
+    for (; t < axis.terms.size(); ++t) {
+      const size_t d = At(axis.terms[t].dimension);
+      if (++index[d] < CeilDiv(nest.dimensions[d].extent, block[d])) break;
+      index[d] = 0;
+    }
+    if (t == axis.terms.size()) return Summarise(counts);
+  }
+}
+
+}  // namespace dla::scheduler

@@ -1,0 +1,166 @@
+#include "scheduler/dram.h"
+
+#include <algorithm>
+#include <map>
+
+#include "scheduler/placement.h"
+#include "scheduler/predict.h"
+#include "scheduler/residency.h"
+#include "scheduler/transfers.h"
+#include "support/checked.h"
+
+namespace dla::scheduler {
+namespace {
+
+size_t At(int i) { return static_cast<size_t>(i); }
+
+// Which of the address spaces a region belongs to.
+int SpaceOf(DramKind kind) {
+  switch (kind) {
+    case DramKind::kInput:
+      return 0;
+    case DramKind::kOutput:
+      return 1;
+    case DramKind::kConstant:
+    case DramKind::kPackedWeight:
+      return 2;
+    case DramKind::kTemporary:
+    case DramKind::kSpill:
+      return 3;
+  }
+  return 3;
+}
+constexpr int kTemporarySpace = 3;
+
+// Bytes of all indices of an operand, once each.
+int64_t DenseBytes(const ir::Operand& operand, ElementType type) {
+  int64_t elements = 1;
+  for (const ir::Axis& axis : operand.axes) elements *= axis.bound;
+  return TypeBytes(type, elements);
+}
+
+class DramLayout {
+ public:
+  DramLayout(const ir::Graph& graph, Schedule* schedule) : graph_(graph), schedule_(*schedule) {}
+
+  Status Run() {
+    AddPorts();
+    for (int g = 0; g < static_cast<int>(schedule_.groups.size()); ++g) AddGroup(g);
+    PlaceRegions();
+    const auto limit = schedule_.target.dram.bytes;
+    const int64_t footprint = DramFootprint(schedule_);
+    if (limit && footprint > *limit) {
+      return DoesNotFit("does not fit '", schedule_.target.name, "': the program needs ", footprint,
+                        " bytes of DRAM, the target has ", *limit);
+    }
+    return Status();
+  }
+
+ private:
+  void AddPorts() {
+    const int groups = static_cast<int>(schedule_.groups.size());
+    for (const ir::ValueId v : graph_.inputs) AddValue(v, DramKind::kInput, 0, groups);
+    for (const ir::ValueId v : graph_.outputs) AddValue(v, DramKind::kOutput, 0, groups);
+  }
+
+  void AddValue(ir::ValueId root, DramKind kind, int first, int end) {
+    const auto it = by_root_.find(root);
+    if (it != by_root_.end()) {
+      DramRegion& region = schedule_.regions[it->second];
+      region.first_group = std::min(region.first_group, first);
+      region.end_group = std::max(region.end_group, end);
+      return;
+    }
+    by_root_[root] = schedule_.regions.size();
+    schedule_.regions.push_back({.kind = kind,
+                                 .name = graph_.values[At(root)].name,
+                                 .root = root,
+                                 .bytes = RootBytes(graph_, root),
+                                 .first_group = first,
+                                 .end_group = end});
+  }
+
+  void AddGroup(int g) {
+    const ScheduledGroup& group = schedule_.groups[At(g)];
+    for (int o = 0; o <= group.nest.output(); ++o) {
+      if (group.mapping.operands[At(o)].resident) continue;
+      const ir::ValueId root = graph_.values[At(group.nest.operands[At(o)].value)].storage.root;
+      if (IsPackedWeight(group.nest, o)) {
+        AddOwn(g, DramKind::kPackedWeight, root,
+               DenseBytes(group.nest.operands[At(o)], group.nest.operands[At(o)].type));
+      } else {
+        const bool constant = graph_.values[At(root)].constant != nullptr;
+        AddValue(root, constant ? DramKind::kConstant : DramKind::kTemporary, g, g + 1);
+      }
+    }
+    for (const Transfer& transfer : TransfersOf(group.nest, group.mapping)) {
+      if (transfer.operand != kAccumulator || !transfer.is_store) continue;
+      const ElementType type = AccumulatorType(group.nest, schedule_.target);
+      AddOwn(g, DramKind::kSpill, ir::kNoValue, DenseBytes(group.nest.operands.back(), type));
+    }
+  }
+
+  void AddOwn(int g, DramKind kind, ir::ValueId root, int64_t bytes) {
+    const std::string name = kind == DramKind::kSpill
+                                 ? schedule_.groups[At(g)].name + " (partial sums)"
+                                 : graph_.values[At(root)].name;
+    schedule_.regions.push_back({.kind = kind,
+                                 .name = name,
+                                 .root = root,
+                                 .group = g,
+                                 .bytes = bytes,
+                                 .first_group = g,
+                                 .end_group = g + 1});
+  }
+
+  void PlaceRegions() {
+    int64_t next[kTemporarySpace] = {};
+    PlacementProblem problem;
+    std::vector<size_t> temporaries;
+    for (size_t i = 0; i < schedule_.regions.size(); ++i) {
+      DramRegion& region = schedule_.regions[i];
+      const int space = SpaceOf(region.kind);
+      if (space == kTemporarySpace) {
+        temporaries.push_back(i);
+        problem.buffers.push_back(
+            {region.first_group, region.end_group, region.bytes, kRegionAlignBytes});
+      } else {
+        region.address = next[space];
+        next[space] += RoundUp(region.bytes, kRegionAlignBytes);
+      }
+    }
+    const std::optional<PlacementSolution> solution = Place(problem);
+    DLA_CHECK(solution.has_value(), "DRAM without a limit was not placed");
+    for (size_t t = 0; t < temporaries.size(); ++t) {
+      schedule_.regions[temporaries[t]].address = solution->offsets[t];
+    }
+  }
+
+  const ir::Graph& graph_;
+  Schedule& schedule_;
+  std::map<ir::ValueId, size_t> by_root_;
+};
+
+}  // namespace
+
+Status LayOutDram(const ir::Graph& graph, Schedule* schedule) {
+  return DramLayout(graph, schedule).Run();
+}
+
+int64_t DramFootprint(const Schedule& schedule) {
+  int64_t ends[kTemporarySpace + 1] = {};
+  for (const DramRegion& region : schedule.regions) {
+    int64_t& end = ends[SpaceOf(region.kind)];
+    end = std::max(end, region.address + region.bytes);
+  }
+  int64_t footprint = 0;
+  for (const int64_t end : ends) footprint += RoundUp(end, kRegionAlignBytes);
+  return footprint;
+}
+
+bool IsPackedWeight(const ir::Nest& nest, int operand) {
+  return nest.anchor == ir::Anchor::kContraction && operand == ir::Nest::kWeight &&
+         nest.operands[ir::Nest::kWeight].is_constant;
+}
+
+}  // namespace dla::scheduler

@@ -1,0 +1,24 @@
+// Where everything lies in DRAM: graph inputs and outputs, constants, packed weights, temporaries,
+// room for spilled partial sums.
+#pragma once
+
+#include "ir/graph.h"
+#include "scheduler/schedule.h"
+#include "support/status.h"
+
+namespace dla::scheduler {
+
+// Regions start at multiples of this many bytes.
+inline constexpr int64_t kRegionAlignBytes = 64;
+
+// Fills in schedule->regions. Temporaries that never live together share addresses. kDoesNotFit if
+// the target limits DRAM and the program needs more.
+Status LayOutDram(const ir::Graph& graph, Schedule* schedule);
+
+// Bytes of DRAM that the program needs in all.
+int64_t DramFootprint(const Schedule& schedule);
+
+// Weights that are packed in tile order: the constant second operand of a contraction.
+bool IsPackedWeight(const ir::Nest& nest, int operand);
+
+}  // namespace dla::scheduler

@@ -1,0 +1,511 @@
+#include "scheduler/predict.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "scheduler/axis_lengths.h"
+#include "scheduler/footprint.h"
+#include "scheduler/transfers.h"
+#include "scheduler/work.h"
+#include "support/checked.h"
+#include "support/status.h"
+
+namespace dla::scheduler {
+namespace {
+
+size_t At(int i) { return static_cast<size_t>(i); }
+
+const ir::Operand& OperandOf(const ir::Nest& nest, int operand) {
+  return nest.operands[At(operand == kAccumulator ? nest.output() : operand)];
+}
+
+ElementType TypeOf(const ir::Nest& nest, const machine::Target& target, int operand) {
+  return operand == kAccumulator ? AccumulatorType(nest, target) : nest.operands[At(operand)].type;
+}
+
+const OperandPlace& PlaceOf(const Mapping& mapping, int operand) {
+  return operand == kAccumulator ? mapping.accumulator : mapping.operands[At(operand)];
+}
+
+OperandClass ClassOf(const ir::Nest& nest, int operand) {
+  return operand == kAccumulator ? OperandClass::kPartial : nest.operands[At(operand)].cls;
+}
+
+bool IsPacked(const ir::Nest& nest, int operand) {
+  return operand == kAccumulator ||
+         (nest.anchor == ir::Anchor::kContraction && operand == ir::Nest::kWeight &&
+          nest.operands[At(operand)].is_constant);
+}
+
+// The dimension along which the operand rolls. Tiles share lines with the one before only where
+// that dimension is the innermost cut loop on which the operand depends.
+int RollingOf(const ir::Nest& nest, const Mapping& mapping, int operand) {
+  if (operand != ir::Nest::kInput || mapping.rolling < 0) return -1;
+  const uint32_t dims = DependenceMask(nest, operand);
+  int innermost = -1;
+  for (const int d : mapping.order) {
+    if (dims & (uint32_t{1} << d)) innermost = d;
+  }
+  return innermost == mapping.rolling ? mapping.rolling : -1;
+}
+
+std::vector<AxisLengths> AxesOf(const ir::Nest& nest, const Mapping& mapping, int operand) {
+  std::vector<AxisLengths> axes;
+  for (const ir::Axis& axis : OperandOf(nest, operand).axes) {
+    axes.push_back(LengthsOf(nest, axis, mapping.block, RollingOf(nest, mapping, operand)));
+  }
+  return axes;
+}
+
+// One kind of step: the lengths of all dimensions, which of them are at their first and last block,
+// and how many steps are of this kind.
+struct StepClass {
+  std::vector<int64_t> lengths;
+  uint32_t first = 0, last = 0;
+  int64_t count = 1;
+};
+
+void ForEachStepClass(const ir::Nest& nest, const Mapping& mapping, size_t d, StepClass* step,
+                      const std::function<void(const StepClass&)>& visit) {
+  if (d == nest.dimensions.size()) {
+    visit(*step);
+    return;
+  }
+  const int64_t extent = nest.dimensions[d].extent;
+  const int64_t block = mapping.block[d];
+  const int64_t blocks = CeilDiv(extent, block);
+  const StepClass before = *step;
+  const auto descend = [&](int64_t length, bool first, bool last, int64_t count) {
+    if (count == 0) return;
+    *step = before;
+    step->lengths[d] = length;
+    if (first) step->first |= uint32_t{1} << d;
+    if (last) step->last |= uint32_t{1} << d;
+    step->count *= count;
+    ForEachStepClass(nest, mapping, d + 1, step, visit);
+  };
+  descend(std::min(block, extent), true, blocks == 1, 1);
+  descend(block, false, false, std::max<int64_t>(blocks - 2, 0));
+  if (blocks > 1) descend(extent - (blocks - 1) * block, false, true, 1);
+  *step = before;
+}
+
+void ForEachStepClass(const ir::Nest& nest, const Mapping& mapping,
+                      const std::function<void(const StepClass&)>& visit) {
+  StepClass step;
+  step.lengths.resize(nest.dimensions.size(), 1);
+  ForEachStepClass(nest, mapping, 0, &step, visit);
+}
+
+bool Holds(uint32_t all, uint32_t state) { return (all & ~state) == 0; }
+
+// Time and effects of the engines in the steps of one kind.
+class StepWork {
+ public:
+  StepWork(const ir::Nest& nest, const Mapping& mapping, const machine::Target& target)
+      : nest_(nest), mapping_(mapping), target_(target) {
+    work_ = SplitWork(nest, target.output_stage);
+    shape_ = ShapeOf(nest, work_.vector);
+    reductions_ = ReductionMask(nest);
+    if (nest.anchor == ir::Anchor::kContraction) {
+      rate_ = target.array.rates.at(
+          {nest.operands[ir::Nest::kInput].type, nest.operands[ir::Nest::kWeight].type});
+    }
+  }
+
+  // Compute time of a step.
+  int64_t Cycles(std::span<const int64_t> lengths, bool drains) const {
+    int64_t cycles = 0;
+    if (nest_.anchor == ir::Anchor::kContraction) {
+      cycles += machine::ArrayCycles(target_.array, rate_, ExtentsOf(nest_, lengths));
+    }
+    if (!work_.vector.ops.empty() && drains) {
+      cycles += machine::VectorCycles(target_.vector, work_.vector, shape_.full,
+                                      Points(shape_.full_dims, lengths),
+                                      Points(shape_.reduced_dims, lengths));
+    }
+    return cycles;
+  }
+
+  bool Drains(uint32_t last) const {
+    return nest_.anchor != ir::Anchor::kContraction || Holds(reductions_, last);
+  }
+
+  void Count(const StepClass& step, machine::Counters* counters) const {
+    if (nest_.anchor == ir::Anchor::kContraction) CountArray(step, counters);
+    if (!work_.vector.ops.empty() && Drains(step.last)) CountVector(step, counters);
+  }
+
+ private:
+  void Read(int operand, int64_t elements, machine::Counters* counters) const {
+    counters->memory[At(PlaceOf(mapping_, operand).memory)].read_bytes +=
+        TypeBytes(TypeOf(nest_, target_, operand), elements);
+  }
+  void Write(int operand, int64_t elements, machine::Counters* counters) const {
+    counters->memory[At(PlaceOf(mapping_, operand).memory)].write_bytes +=
+        TypeBytes(TypeOf(nest_, target_, operand), elements);
+  }
+
+  void CountArray(const StepClass& step, machine::Counters* counters) const {
+    const machine::ArrayExtents e = ExtentsOf(nest_, step.lengths);
+    const bool starts = Holds(reductions_, step.first);
+    const machine::ArrayAccesses a = machine::CountArrayAccesses(target_.array, e, !starts);
+    Read(ir::Nest::kInput, step.count * a.input_reads, counters);
+    Read(ir::Nest::kWeight, step.count * a.weight_reads, counters);
+    Read(kAccumulator, step.count * a.partial_reads, counters);
+    Write(kAccumulator, step.count * a.partial_writes, counters);
+    if (starts && nest_.bias >= 0) {
+      Read(nest_.bias, step.count * Points(DependenceMask(nest_, nest_.bias), step.lengths),
+           counters);
+    }
+    const int64_t macs = e.groups * e.pixels * e.channels * e.depth * step.count;
+    counters->macs_array += macs;
+    counters->macs_issued += macs;
+    if (Drains(step.last) && !DrainsInPlace(nest_, mapping_)) {
+      const int64_t points = e.groups * e.pixels * e.channels * step.count;
+      Read(kAccumulator, points, counters);
+      Write(nest_.output(), points, counters);
+    }
+  }
+
+  void CountVector(const StepClass& step, machine::Counters* counters) const {
+    const int64_t full = Points(shape_.full_dims, step.lengths);
+    const int64_t reduced = Points(shape_.reduced_dims, step.lengths);
+    for (size_t i = 0; i < work_.vector.ops.size(); ++i) {
+      if (work_.vector.ops[i].op != MicroOp::kLoad) continue;
+      Read(work_.vector.ops[i].operand, step.count * (shape_.full[i] ? full : reduced), counters);
+    }
+    Write(nest_.output(), step.count * (shape_.full.back() ? full : reduced), counters);
+    counters->vector_ops +=
+        step.count * machine::VectorOps(work_.vector, shape_.full, full, reduced);
+  }
+
+  const ir::Nest& nest_;
+  const Mapping& mapping_;
+  const machine::Target& target_;
+  EngineWork work_;
+  VectorShape shape_;
+  uint32_t reductions_ = 0;
+  machine::Rational rate_;
+};
+
+// Adds what one transfer moves in the whole group.
+void CountTransfer(const ir::Nest& nest, const Mapping& mapping, const machine::Target& target,
+                   const Transfer& transfer, machine::Counters* counters) {
+  const int64_t element_bytes = TypeBytes(TypeOf(nest, target, transfer.operand), 1);
+  const Footprint footprint(OperandOf(nest, transfer.operand), element_bytes,
+                            IsPacked(nest, transfer.operand), target.dram);
+  const std::vector<AxisLengths> axes = AxesOf(nest, mapping, transfer.operand);
+  int64_t elements = transfer.times;
+  int64_t present = transfer.times;
+  for (const AxisLengths& axis : axes) {
+    elements *= axis.sum;
+    present *= axis.present;
+  }
+  const int64_t bytes = elements * element_bytes;
+  std::vector<const AxisLengths*> views;
+  for (const AxisLengths& axis : axes) views.push_back(&axis);
+  const int64_t bus_bytes = footprint.TotalBusBytes(views) * transfer.times;
+  machine::Counters::Traffic& traffic =
+      counters->traffic[static_cast<size_t>(ClassOf(nest, transfer.operand))];
+  machine::Counters::Access& memory =
+      counters->memory[At(PlaceOf(mapping, transfer.operand).memory)];
+  counters->descriptors += present;
+  if (transfer.is_store) {
+    traffic.store_bytes += bytes;
+    traffic.store_bus_bytes += bus_bytes;
+    memory.read_bytes += bytes;
+    memory.store_bytes += bytes;
+  } else {
+    traffic.load_bytes += bytes;
+    traffic.load_bus_bytes += bus_bytes;
+    memory.write_bytes += bytes;
+    memory.load_bytes += bytes;
+  }
+}
+
+// The recurrence's view of one transfer: which steps it happens in, what it moves there.
+class TransferSteps {
+ public:
+  TransferSteps(const ir::Nest& nest, const Mapping& mapping, const machine::Target& target,
+                const Transfer& transfer)
+      : transfer_(transfer),
+        footprint_(OperandOf(nest, transfer.operand),
+                   TypeBytes(TypeOf(nest, target, transfer.operand), 1),
+                   IsPacked(nest, transfer.operand), target.dram) {
+    const ir::Operand& operand = OperandOf(nest, transfer.operand);
+    for (const ir::Axis& axis : operand.axes)
+      AddTable(nest, mapping, axis, RollingOf(nest, mapping, transfer.operand));
+    lengths_.resize(tables_.size());
+  }
+
+  const Transfer& transfer() const { return transfer_; }
+
+  bool Happens(uint32_t first, uint32_t last) const {
+    return Holds(transfer_.first, first) && Holds(transfer_.last, last) &&
+           (transfer_.not_first == 0 || !Holds(transfer_.not_first, first)) &&
+           (transfer_.not_last == 0 || !Holds(transfer_.not_last, last));
+  }
+
+  // Bus bytes with the loops at these block indices; 0: absent.
+  int64_t BusBytes(std::span<const int64_t> index) {
+    for (size_t a = 0; a < tables_.size(); ++a) {
+      int64_t position = 0;
+      for (const auto& [dim, stride] : tables_[a].terms) position += index[dim] * stride;
+      lengths_[a] = tables_[a].lengths[static_cast<size_t>(position)];
+      if (lengths_[a] == 0) return 0;
+    }
+    return footprint_.BusBytes(lengths_);
+  }
+
+ private:
+  // Clipped lengths of an axis for all combinations of its blocks.
+  struct Table {
+    std::vector<std::pair<size_t, int64_t>> terms;  // dimension, stride in `lengths`
+    std::vector<int64_t> lengths;
+  };
+
+  void AddTable(const ir::Nest& nest, const Mapping& mapping, const ir::Axis& axis, int rolling) {
+    Table table;
+    int64_t size = 1;
+    for (const ir::Term& term : axis.terms) {
+      table.terms.emplace_back(At(term.dimension), size);
+      size *= BlockCount(nest, mapping, term.dimension);
+    }
+    std::vector<int64_t> index(nest.dimensions.size(), 0);
+    for (int64_t i = 0; i < size; ++i) {
+      for (const auto& [dim, stride] : table.terms) {
+        index[dim] = i / stride % BlockCount(nest, mapping, static_cast<int>(dim));
+      }
+      table.lengths.push_back(RolledInterval(nest, axis, mapping.block, index, rolling).length());
+    }
+    tables_.push_back(std::move(table));
+  }
+
+  Transfer transfer_;
+  Footprint footprint_;
+  std::vector<Table> tables_;
+  std::vector<int64_t> lengths_;
+};
+
+// Cycles on the bus in one step: loads and stores, overlapping (D) and not (S).
+struct StepTransfers {
+  int64_t load_d = 0, load_s = 0, store_d = 0, store_s = 0;
+};
+
+// Walks the loops of a nest in order.
+class LoopWalk {
+ public:
+  LoopWalk(const ir::Nest& nest, const Mapping& mapping) : nest_(nest), mapping_(mapping) {
+    index.resize(nest.dimensions.size(), 0);
+    lengths.resize(nest.dimensions.size());
+    const uint32_t cut = CutMask(nest, mapping);
+    const uint32_t all = (uint32_t{1} << nest.dimensions.size()) - 1;
+    first = all;
+    last = all & ~cut;
+    for (size_t d = 0; d < lengths.size(); ++d) lengths[d] = mapping.block[d];
+  }
+
+  // To the next step; false after the last one.
+  bool Next() {
+    for (size_t k = mapping_.order.size(); k-- > 0;) {
+      const int d = mapping_.order[k];
+      const bool wraps = index[At(d)] + 1 == BlockCount(nest_, mapping_, d);
+      Set(d, wraps ? 0 : index[At(d)] + 1);
+      if (!wraps) return true;
+    }
+    return false;
+  }
+
+  std::vector<int64_t> index, lengths;
+  uint32_t first = 0, last = 0;
+
+ private:
+  void Set(int d, int64_t value) {
+    const size_t i = At(d);
+    const uint32_t bit = uint32_t{1} << d;
+    const bool at_end = value + 1 == BlockCount(nest_, mapping_, d);
+    index[i] = value;
+    lengths[i] =
+        std::min(mapping_.block[i], nest_.dimensions[i].extent - value * mapping_.block[i]);
+    first = value == 0 ? first | bit : first & ~bit;
+    last = at_end ? last | bit : last & ~bit;
+  }
+
+  const ir::Nest& nest_;
+  const Mapping& mapping_;
+};
+
+StepTransfers TransfersInStep(const LoopWalk& walk, const machine::Target& target,
+                              std::vector<TransferSteps>* transfers) {
+  int64_t bytes[2][2] = {};  // [is_store][overlaps]
+  int64_t descriptors[2][2] = {};
+  for (TransferSteps& t : *transfers) {
+    if (!t.Happens(walk.first, walk.last)) continue;
+    const int64_t bus_bytes = t.BusBytes(walk.index);
+    if (bus_bytes == 0) continue;
+    bytes[t.transfer().is_store][t.transfer().overlaps] += bus_bytes;
+    ++descriptors[t.transfer().is_store][t.transfer().overlaps];
+  }
+  return {.load_d = machine::TransferCycles(target, descriptors[0][1], bytes[0][1]),
+          .load_s = machine::TransferCycles(target, descriptors[0][0], bytes[0][0]),
+          .store_d = machine::TransferCycles(target, descriptors[1][1], bytes[1][1]),
+          .store_s = machine::TransferCycles(target, descriptors[1][0], bytes[1][0])};
+}
+
+// The state of the recurrence (docs/MACHINE.md, "Steps"): E[i-1], E[i-2], when the bus is free, and
+// what steps i-1 and i-2 still have to store.
+struct Recurrence {
+  int64_t latency = 0;
+  int64_t bus = 0;
+  int64_t end1 = 0, end2 = 0;
+  int64_t store_s1 = 0, store_d1 = 0, store_d2 = 0;
+
+  void Step(const StepTransfers& t, int64_t compute_cycles) {
+    int64_t ready = end1;
+    if (store_d2 > 0) ready = std::max(ready, Serve(end2, store_d2));
+    if (t.load_d > 0) ready = std::max(ready, Serve(end2, t.load_d) + latency);
+    if (store_s1 > 0) ready = std::max(ready, Serve(end1, store_s1));
+    if (t.load_s > 0) ready = std::max(ready, Serve(end1, t.load_s) + latency);
+    end2 = end1;
+    end1 = ready + compute_cycles;
+    store_d2 = store_d1;
+    store_d1 = t.store_d;
+    store_s1 = t.store_s;
+  }
+
+  int64_t Retire() {
+    if (store_d2 > 0) Serve(end2, store_d2);
+    if (store_s1 > 0) Serve(end1, store_s1);
+    if (store_d1 > 0) Serve(end1, store_d1);
+    return std::max(bus, end1);
+  }
+
+ private:
+  int64_t Serve(int64_t not_before, int64_t cycles) {
+    bus = std::max(bus, not_before) + cycles;
+    return bus;
+  }
+};
+
+}  // namespace
+
+ElementType AccumulatorType(const ir::Nest& nest, const machine::Target& target) {
+  const auto it = target.array.accumulator.find(nest.operands[ir::Nest::kInput].type);
+  DLA_CHECK(it != target.array.accumulator.end(), "no accumulator for this type");
+  return it->second;
+}
+
+int64_t TileBytes(const ir::Nest& nest, const Mapping& mapping, const machine::Target& target,
+                  int operand) {
+  int64_t elements = 1;
+  for (const ir::Axis& axis : OperandOf(nest, operand).axes) {
+    elements *= LengthsOf(nest, axis, mapping.block, -1).longest;
+  }
+  return TypeBytes(TypeOf(nest, target, operand), elements);
+}
+
+int64_t BufferBytes(const ir::Nest& nest, const Mapping& mapping, const machine::Target& target,
+                    int operand) {
+  const OperandPlace& place = PlaceOf(mapping, operand);
+  const bool shared = operand == nest.output() &&
+                      (DrainsInPlace(nest, mapping) || nest.anchor == ir::Anchor::kMove);
+  if (place.resident || shared) return 0;
+  if (operand == kAccumulator && nest.anchor != ir::Anchor::kContraction) return 0;
+  const int64_t align = target.memories[At(place.memory)].align_bytes;
+  return RoundUp(TileBytes(nest, mapping, target, operand), align) *
+         RingSlots(nest, mapping, operand);
+}
+
+machine::Counters PredictCounts(const ir::Nest& nest, const Mapping& mapping,
+                                const machine::Target& target) {
+  machine::Counters counters;
+  counters.memory.resize(target.memories.size());
+  for (const Transfer& transfer : TransfersOf(nest, mapping)) {
+    CountTransfer(nest, mapping, target, transfer, &counters);
+  }
+  const StepWork work(nest, mapping, target);
+  ForEachStepClass(nest, mapping, [&](const StepClass& step) { work.Count(step, &counters); });
+  return counters;
+}
+
+int64_t PredictCycles(const ir::Nest& nest, const Mapping& mapping, const machine::Target& target) {
+  std::vector<TransferSteps> transfers;
+  for (const Transfer& transfer : TransfersOf(nest, mapping)) {
+    transfers.emplace_back(nest, mapping, target, transfer);
+  }
+  const StepWork work(nest, mapping, target);
+  Recurrence recurrence;
+  recurrence.latency = target.dram.latency_cycles;
+  LoopWalk walk(nest, mapping);
+  do {
+    const StepTransfers step = TransfersInStep(walk, target, &transfers);
+    recurrence.Step(step, work.Cycles(walk.lengths, work.Drains(walk.last)));
+  } while (walk.Next());
+  return recurrence.Retire();
+}
+
+machine::Counters Predict(const ir::Nest& nest, const Mapping& mapping,
+                          const machine::Target& target) {
+  machine::Counters counters = PredictCounts(nest, mapping, target);
+  counters.cycles = PredictCycles(nest, mapping, target);
+  return counters;
+}
+
+int64_t ComputeCycles(const ir::Nest& nest, const Mapping& mapping, const machine::Target& target) {
+  const StepWork work(nest, mapping, target);
+  int64_t cycles = 0;
+  ForEachStepClass(nest, mapping, [&](const StepClass& step) {
+    cycles += step.count * work.Cycles(step.lengths, work.Drains(step.last));
+  });
+  return cycles;
+}
+
+int64_t CompulsoryBytes(const ir::Nest& nest, const Mapping& mapping) {
+  int64_t bytes = 0;
+  for (int o = 0; o <= nest.output(); ++o) {
+    if (mapping.operands[At(o)].resident) continue;
+    int64_t elements = 1;
+    for (const ir::Axis& axis : nest.operands[At(o)].axes) {
+      // With blocks of 1 every combination is one index; the touched ones are counted once.
+      std::vector<bool> touched(static_cast<size_t>(axis.bound), false);
+      const std::vector<int64_t> ones(nest.dimensions.size(), 1);
+      std::vector<int64_t> index(nest.dimensions.size(), 0);
+      size_t t = 0;
+      do {
+        const Interval interval = AxisInterval(nest, axis, ones, index);
+        if (interval.length() > 0) touched[static_cast<size_t>(interval.begin)] = true;
+        for (t = 0; t < axis.terms.size(); ++t) {
+          const size_t d = At(axis.terms[t].dimension);
+          if (++index[d] < nest.dimensions[d].extent) break;
+          index[d] = 0;
+        }
+      } while (t < axis.terms.size());
+      elements *= std::count(touched.begin(), touched.end(), true);
+    }
+    bytes += TypeBytes(nest.operands[At(o)].type, elements);
+  }
+  return bytes;
+}
+
+int64_t StepCount(const ir::Nest& nest, const Mapping& mapping) {
+  int64_t steps = 1;
+  for (const int d : mapping.order) steps *= BlockCount(nest, mapping, d);
+  return steps;
+}
+
+double EnergyPj(const machine::Counters& counters, const machine::Target& target,
+                ElementType mac_type) {
+  double energy = target.dram.energy_pj_per_byte * static_cast<double>(counters.dram_bus_bytes());
+  for (size_t m = 0; m < counters.memory.size(); ++m) {
+    energy += target.memories[m].energy_pj_per_byte *
+              static_cast<double>(counters.memory[m].read_bytes + counters.memory[m].write_bytes);
+  }
+  const auto mac = target.array.energy_pj_per_mac.find(mac_type);
+  if (mac != target.array.energy_pj_per_mac.end()) {
+    energy += mac->second * static_cast<double>(counters.macs_issued);
+  }
+  return energy + target.vector.energy_pj_per_op * static_cast<double>(counters.vector_ops);
+}
+
+}  // namespace dla::scheduler

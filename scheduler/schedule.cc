@@ -1,0 +1,40 @@
+#include "scheduler/schedule.h"
+
+#include "scheduler/transfers.h"
+
+namespace dla::scheduler {
+
+const TileBuffer* FindBuffer(const ScheduledGroup& group, int operand) {
+  for (const TileBuffer& buffer : group.buffers) {
+    if (buffer.operand == operand) return &buffer;
+  }
+  return nullptr;
+}
+
+int FindRegion(const Schedule& schedule, DramKind kind, ir::ValueId root, int group) {
+  for (size_t i = 0; i < schedule.regions.size(); ++i) {
+    const DramRegion& region = schedule.regions[i];
+    if (region.kind == kind && region.root == root && region.group == group) {
+      return static_cast<int>(i);
+    }
+  }
+  return -1;
+}
+
+int FindValueRegion(const Schedule& schedule, ir::ValueId root) {
+  for (size_t i = 0; i < schedule.regions.size(); ++i) {
+    if (schedule.regions[i].root == root && schedule.regions[i].group < 0) {
+      return static_cast<int>(i);
+    }
+  }
+  return -1;
+}
+
+machine::Counters Totals(const Schedule& schedule) {
+  machine::Counters totals;
+  totals.memory.resize(schedule.target.memories.size());
+  for (const ScheduledGroup& group : schedule.groups) totals.Add(group.predicted);
+  return totals;
+}
+
+}  // namespace dla::scheduler

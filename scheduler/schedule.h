@@ -1,0 +1,92 @@
+// A schedule: everything that was decided about a graph on a target, before code exists.
+//
+// Groups with their nests, mappings and predicted counts; which values stay on chip and where; an
+// address for every buffer and every piece of DRAM. Code generation only writes it down;
+// schedule_json.h prints it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+#include "ir/nest.h"
+#include "machine/counters.h"
+#include "machine/target.h"
+#include "scheduler/mapping.h"
+#include "scheduler/objective.h"
+
+namespace dla::scheduler {
+
+// An on-chip buffer of a group: of an operand, or of the accumulators (kAccumulator).
+struct TileBuffer {
+  int operand = 0;
+  int memory = 0;
+  int64_t address = 0;
+  int64_t slot_bytes = 0;  // one tile, rounded up to the memory's alignment
+  int slots = 1;
+};
+
+// A value that stays on chip from the group that makes it to the one that uses it.
+struct Resident {
+  ir::ValueId root = ir::kNoValue;
+  int memory = 0;
+  int64_t address = 0;
+  int64_t bytes = 0;
+  int first_group = 0;  // half-open interval of groups
+  int end_group = 0;
+};
+
+enum class DramKind : uint8_t { kInput, kOutput, kConstant, kPackedWeight, kTemporary, kSpill };
+
+// A piece of DRAM: the buffer of a root value, a group's weights packed in tile order, or the room
+// for a group's spilled partial sums. Addresses count within the kind's space (inputs, outputs,
+// constants of both sorts, temporaries and spills).
+struct DramRegion {
+  DramKind kind = DramKind::kTemporary;
+  std::string name;
+  ir::ValueId root = ir::kNoValue;  // the value (for a packed weight: the weight)
+  int group = -1;                   // kPackedWeight, kSpill
+  int64_t address = 0;
+  int64_t bytes = 0;
+  int first_group = 0;  // half-open interval of groups in which it is in use
+  int end_group = 0;
+};
+
+struct ScheduledGroup {
+  std::string name;
+  std::vector<std::string> onnx_nodes;
+  std::string op;
+  ir::Nest nest;
+  Mapping mapping;
+  machine::Counters predicted;
+  std::vector<TileBuffer> buffers;
+  int64_t compulsory_bytes = 0;
+  int64_t points = 0;     // mappings bounded by the search
+  int64_t evaluated = 0;  // mappings evaluated exactly
+};
+
+struct Schedule {
+  machine::Target target;
+  Objective objective = Objective::kBalanced;
+  std::vector<ScheduledGroup> groups;
+  std::vector<Resident> residents;
+  std::vector<DramRegion> regions;
+};
+
+// Where operand `operand` (or kAccumulator) of a group lies on chip.
+const TileBuffer* FindBuffer(const ScheduledGroup& group, int operand);
+
+// The region of a root value, or of a group's packed weight or spills (`group` >= 0); -1: none.
+int FindRegion(const Schedule& schedule, DramKind kind, ir::ValueId root, int group);
+int FindValueRegion(const Schedule& schedule, ir::ValueId root);
+
+// The whole program's predicted counts.
+machine::Counters Totals(const Schedule& schedule);
+
+// Checks the schedule independently of how it was made: mappings legal, buffers within their
+// scratchpads and classes, no two that live together overlapping, DRAM likewise. Lines of faults;
+// empty: none.
+std::string VerifySchedule(const Schedule& schedule);
+
+}  // namespace dla::scheduler

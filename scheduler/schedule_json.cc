@@ -1,0 +1,198 @@
+#include "scheduler/schedule_json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "machine/counters_json.h"
+#include "scheduler/dram.h"
+#include "scheduler/predict.h"
+#include "scheduler/transfers.h"
+
+namespace dla::scheduler {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+size_t At(int i) { return static_cast<size_t>(i); }
+
+class Writer {
+ public:
+  Writer(const ir::Graph& graph, const Schedule& schedule) : graph_(graph), schedule_(schedule) {}
+
+  Json Run() const {
+    Json json;
+    json["format"] = "dla-schedule";
+    json["version"] = 1;
+    json["target"] = schedule_.target.name;
+    json["optimize"] = ObjectiveName(schedule_.objective);
+    json["groups"] = Json::array();
+    for (const ScheduledGroup& group : schedule_.groups) json["groups"].push_back(GroupOf(group));
+    json["values"] = Json::array();
+    for (const Resident& resident : schedule_.residents) {
+      json["values"].push_back({{"name", NameOf(resident.root)},
+                                {"memory", MemoryName(resident.memory)},
+                                {"address", resident.address},
+                                {"bytes", resident.bytes},
+                                {"first_group", resident.first_group},
+                                {"end_group", resident.end_group}});
+    }
+    json["memories"] = Memories();
+    json["dram"] = Dram();
+    json["totals"] = machine::CountersJson(Totals(schedule_), schedule_.target);
+    json["totals"]["energy_pj"] = TotalEnergy();
+    return json;
+  }
+
+ private:
+  const std::string& NameOf(ir::ValueId v) const { return graph_.values[At(v)].name; }
+  const std::string& MemoryName(int m) const { return schedule_.target.memories[At(m)].name; }
+
+  Json GroupOf(const ScheduledGroup& group) const {
+    Json json;
+    json["name"] = group.name;
+    json["op"] = group.op;
+    json["onnx_nodes"] = group.onnx_nodes;
+    json["nest"] = NestOf(group.nest);
+    json["mapping"] = MappingOf(group);
+    json["buffers"] = Json::array();
+    for (const TileBuffer& buffer : group.buffers) {
+      json["buffers"].push_back({{"operand", OperandName(group.nest, buffer.operand)},
+                                 {"memory", MemoryName(buffer.memory)},
+                                 {"address", buffer.address},
+                                 {"tile_bytes", buffer.slot_bytes},
+                                 {"tiles", buffer.slots}});
+    }
+    json["predicted"] = machine::CountersJson(group.predicted, schedule_.target);
+    json["predicted"]["energy_pj"] =
+        EnergyPj(group.predicted, schedule_.target, group.nest.operands[0].type);
+    json["compulsory_bytes"] = group.compulsory_bytes;
+    json["compute_cycles"] = ComputeCycles(group.nest, group.mapping, schedule_.target);
+    json["search"] = {{"points", group.points}, {"evaluated", group.evaluated}};
+    return json;
+  }
+
+  std::string OperandName(const ir::Nest& nest, int operand) const {
+    if (operand == kAccumulator) return "accumulators";
+    return NameOf(nest.operands[At(operand)].value);
+  }
+
+  Json NestOf(const ir::Nest& nest) const {
+    static constexpr const char* kAnchors[] = {"contraction", "vector", "move"};
+    Json json;
+    json["anchor"] = kAnchors[static_cast<size_t>(nest.anchor)];
+    for (const ir::Dimension& d : nest.dimensions) json["dimensions"][d.name] = d.extent;
+    json["operands"] = Json::array();
+    for (const ir::Operand& operand : nest.operands) {
+      json["operands"].push_back({{"value", NameOf(operand.value)},
+                                  {"class", ClassName(operand.cls)},
+                                  {"type", TypeName(operand.type)},
+                                  {"index", IndexText(nest, operand)}});
+    }
+    if (!nest.program.ops.empty()) json["program"] = ToText(nest.program);
+    return json;
+  }
+
+  // One text an axis, e.g. "E*2 + R - 1 in [0, 224)".
+  static Json IndexText(const ir::Nest& nest, const ir::Operand& operand) {
+    Json axes = Json::array();
+    for (const ir::Axis& axis : operand.axes) {
+      std::string text;
+      for (const ir::Term& term : axis.terms) {
+        if (!text.empty()) text += " + ";
+        text += nest.dimensions[At(term.dimension)].name;
+        if (term.coefficient != 1) text += "*" + std::to_string(term.coefficient);
+      }
+      if (text.empty()) text = std::to_string(axis.offset);
+      if (!axis.terms.empty() && axis.offset != 0) {
+        text += (axis.offset < 0 ? " - " : " + ") + std::to_string(std::abs(axis.offset));
+      }
+      axes.push_back(text + " in [0, " + std::to_string(axis.bound) + ")");
+    }
+    return axes;
+  }
+
+  Json MappingOf(const ScheduledGroup& group) const {
+    const ir::Nest& nest = group.nest;
+    Json json;
+    json["order"] = Json::array();
+    for (const int d : group.mapping.order) json["order"].push_back(nest.dimensions[At(d)].name);
+    for (size_t d = 0; d < nest.dimensions.size(); ++d) {
+      json["blocks"][nest.dimensions[d].name] = group.mapping.block[d];
+    }
+    json["steps"] = StepCount(nest, group.mapping);
+    json["operands"] = Json::array();
+    for (int o = 0; o <= nest.output(); ++o) {
+      json["operands"].push_back(PlaceOf(group, o, group.mapping.operands[At(o)]));
+    }
+    if (nest.anchor == ir::Anchor::kContraction) {
+      json["operands"].push_back(PlaceOf(group, kAccumulator, group.mapping.accumulator));
+    }
+    return json;
+  }
+
+  Json PlaceOf(const ScheduledGroup& group, int operand, const OperandPlace& place) const {
+    const bool in_place =
+        operand == group.nest.output() && DrainsInPlace(group.nest, group.mapping);
+    const std::string buffers = place.resident ? "resident"
+                                : in_place     ? "drained in place"
+                                : RingSlots(group.nest, group.mapping, operand) > 1 ? "double"
+                                                                                    : "single";
+    return {{"value", OperandName(group.nest, operand)},
+            {"memory", MemoryName(place.memory)},
+            {"buffers", buffers}};
+  }
+
+  // What each scratchpad holds at most, and its size.
+  Json Memories() const {
+    Json json = Json::array();
+    for (int m = 0; m < static_cast<int>(schedule_.target.memories.size()); ++m) {
+      const machine::Memory& memory = schedule_.target.memories[At(m)];
+      int64_t peak = 0;
+      for (const ScheduledGroup& group : schedule_.groups) {
+        for (const TileBuffer& b : group.buffers) {
+          if (b.memory == m) peak = std::max(peak, b.address + b.slot_bytes * b.slots);
+        }
+      }
+      for (const Resident& r : schedule_.residents) {
+        if (r.memory == m) peak = std::max(peak, r.address + r.bytes);
+      }
+      json.push_back({{"name", memory.name}, {"bytes", memory.bytes}, {"peak_bytes", peak}});
+    }
+    return json;
+  }
+
+  Json Dram() const {
+    static constexpr const char* kKinds[] = {"input",         "output",    "constant",
+                                             "packed weight", "temporary", "partial sums"};
+    Json json;
+    json["footprint_bytes"] = DramFootprint(schedule_);
+    json["regions"] = Json::array();
+    for (const DramRegion& region : schedule_.regions) {
+      json["regions"].push_back({{"name", region.name},
+                                 {"kind", kKinds[static_cast<size_t>(region.kind)]},
+                                 {"address", region.address},
+                                 {"bytes", region.bytes},
+                                 {"first_group", region.first_group},
+                                 {"end_group", region.end_group}});
+    }
+    return json;
+  }
+
+  double TotalEnergy() const {
+    double energy = 0;
+    for (const ScheduledGroup& group : schedule_.groups) {
+      energy += EnergyPj(group.predicted, schedule_.target, group.nest.operands[0].type);
+    }
+    return energy;
+  }
+
+  const ir::Graph& graph_;
+  const Schedule& schedule_;
+};
+
+}  // namespace
+
+std::string ScheduleJson(const ir::Graph& graph, const Schedule& schedule) {
+  return Writer(graph, schedule).Run().dump(1) + "\n";
+}
+
+}  // namespace dla::scheduler

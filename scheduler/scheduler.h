@@ -1,0 +1,32 @@
+// From a graph of groups to a schedule.
+#pragma once
+
+#include <functional>
+
+#include "ir/graph.h"
+#include "machine/target.h"
+#include "scheduler/objective.h"
+#include "scheduler/schedule.h"
+#include "support/status.h"
+
+namespace dla::scheduler {
+
+enum class ResidencyPolicy : uint8_t {
+  kNone,     // every value goes through DRAM
+  kOneStep,  // what only the next group uses stays on chip where that pays
+};
+
+struct ScheduleOptions {
+  Objective objective = Objective::kBalanced;
+  ResidencyPolicy residency = ResidencyPolicy::kOneStep;
+  // Called before each group is mapped, and at the end with done == groups; may be empty.
+  std::function<void(size_t done, size_t groups)> progress;
+};
+
+// Schedules the graph (after all passes of ir/pass.h) on the target. kUnsupported: a type or
+// operation that the target lacks, all of them at once; kDoesNotFit: the message names the smallest
+// size of each scratchpad that would do and the least common scale.
+Result<Schedule> MakeSchedule(const ir::Graph& graph, const machine::Target& target,
+                              const ScheduleOptions& options);
+
+}  // namespace dla::scheduler

@@ -1,0 +1,50 @@
+#include "scheduler/searcher.h"
+
+#include <algorithm>
+
+namespace dla::scheduler {
+
+int64_t UsableBytes(const machine::Memory& memory) {
+  return memory.bytes / memory.align_bytes * memory.align_bytes;
+}
+
+std::vector<int64_t> CostKey(const ir::Nest& nest) {
+  std::vector<int64_t> key = {static_cast<int64_t>(nest.anchor), nest.bias, nest.reduce_mask,
+                              static_cast<int64_t>(nest.dimensions.size()),
+                              static_cast<int64_t>(nest.operands.size())};
+  for (const ir::Dimension& dimension : nest.dimensions) key.push_back(dimension.extent);
+  for (const ir::Operand& operand : nest.operands) {
+    key.insert(key.end(), {static_cast<int64_t>(operand.cls), static_cast<int64_t>(operand.type),
+                           operand.is_constant, static_cast<int64_t>(operand.axes.size())});
+    for (const ir::Axis& axis : operand.axes) {
+      key.insert(key.end(),
+                 {axis.offset, axis.bound, axis.stride, static_cast<int64_t>(axis.terms.size())});
+      for (const ir::Term& term : axis.terms) {
+        key.insert(key.end(), {term.dimension, term.coefficient});
+      }
+    }
+  }
+  for (const MicroInstruction& op : nest.program.ops) {
+    key.insert(key.end(),
+               {static_cast<int64_t>(op.op), op.operand, op.argument[0], op.argument[1]});
+  }
+  return key;
+}
+
+const SearchResult* Searcher::Find(const ir::Nest& nest, const std::vector<int>& resident_in,
+                                   const std::vector<int64_t>& reserved_bytes) {
+  SearchProblem problem = {.nest = &nest, .target = &target_, .objective = objective_};
+  problem.resident_in = resident_in;
+  std::vector<int64_t> key = CostKey(nest);
+  for (size_t m = 0; m < target_.memories.size(); ++m) {
+    problem.free_bytes.push_back(
+        std::max<int64_t>(UsableBytes(target_.memories[m]) - reserved_bytes[m], 0));
+  }
+  key.insert(key.end(), resident_in.begin(), resident_in.end());
+  key.insert(key.end(), problem.free_bytes.begin(), problem.free_bytes.end());
+  auto [it, is_new] = found_.try_emplace(std::move(key));
+  if (is_new) it->second = SearchMapping(problem);
+  return it->second ? &*it->second : nullptr;
+}
+
+}  // namespace dla::scheduler

@@ -1,0 +1,38 @@
+// Searches with a memory: layers of the same shape are searched once.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "scheduler/search.h"
+
+namespace dla::scheduler {
+
+class Searcher {
+ public:
+  Searcher(const machine::Target& target, Objective objective)
+      : target_(target), objective_(objective) {}
+
+  // The best mapping of the nest when operand o is resident in memory resident_in[o] (-1: not) and
+  // `reserved_bytes` of each scratchpad are taken; null if nothing fits. The result stays valid as
+  // long as the searcher.
+  const SearchResult* Find(const ir::Nest& nest, const std::vector<int>& resident_in,
+                           const std::vector<int64_t>& reserved_bytes);
+
+  const machine::Target& target() const { return target_; }
+  Objective objective() const { return objective_; }
+
+ private:
+  const machine::Target& target_;
+  Objective objective_;
+  std::map<std::vector<int64_t>, std::optional<SearchResult>> found_;
+};
+
+// Everything of a nest that a mapping's cost depends on, as numbers: equal keys, equal costs.
+std::vector<int64_t> CostKey(const ir::Nest& nest);
+
+// Usable bytes of a scratchpad: its size rounded down to its alignment.
+int64_t UsableBytes(const machine::Memory& memory);
+
+}  // namespace dla::scheduler

@@ -1,0 +1,141 @@
+#include "scheduler/transfers.h"
+
+#include <bit>
+
+namespace dla::scheduler {
+namespace {
+
+size_t At(int i) { return static_cast<size_t>(i); }
+uint32_t Bit(int d) { return uint32_t{1} << d; }
+
+// The cut loops from the outside up to and including the innermost one of `dims`, as a mask.
+uint32_t OutsideOrAt(const Mapping& mapping, uint32_t dims) {
+  uint32_t mask = 0;
+  uint32_t result = 0;
+  for (const int d : mapping.order) {
+    mask |= Bit(d);
+    if (dims & Bit(d)) result = mask;
+  }
+  return result;
+}
+
+int64_t ProductOfCounts(const ir::Nest& nest, const Mapping& mapping, uint32_t dims) {
+  int64_t product = 1;
+  for (const int d : mapping.order) {
+    if (dims & Bit(d)) product *= BlockCount(nest, mapping, d);
+  }
+  return product;
+}
+
+bool IsFused(const ir::Nest& nest, int operand) {
+  return nest.anchor == ir::Anchor::kContraction && operand > ir::Nest::kWeight &&
+         operand != nest.bias && operand != nest.output();
+}
+
+Transfer LoadOf(const ir::Nest& nest, const Mapping& mapping, int operand) {
+  const uint32_t cut = CutMask(nest, mapping);
+  const uint32_t reductions = ReductionMask(nest) & cut;
+  const uint32_t dims = DependenceMask(nest, operand) & cut;
+  const uint32_t outside = OutsideOrAt(mapping, dims);
+  Transfer transfer = {.operand = operand, .overlaps = Overlaps(nest, mapping, operand)};
+  transfer.first = cut & ~outside;
+  uint32_t repeats = outside & ~dims;
+  if (operand == nest.bias) {
+    transfer.first |= reductions;
+    repeats &= ~reductions;
+  } else if (IsFused(nest, operand)) {
+    transfer.first &= ~reductions;
+    transfer.last = reductions;
+    repeats &= ~reductions;
+  }
+  transfer.times = ProductOfCounts(nest, mapping, repeats);
+  return transfer;
+}
+
+void AddSpills(const ir::Nest& nest, const Mapping& mapping, std::vector<Transfer>* loads,
+               std::vector<Transfer>* stores) {
+  const uint32_t cut = CutMask(nest, mapping);
+  const uint32_t dims = DependenceMask(nest, nest.output()) & cut;
+  const uint32_t outside = OutsideOrAt(mapping, dims);
+  const uint32_t revisiting = outside & ~dims;  // reduction loops outside the output's q
+  if (revisiting == 0) return;
+  Transfer transfer = {.operand = kAccumulator, .overlaps = Overlaps(nest, mapping, kAccumulator)};
+  transfer.times = ProductOfCounts(nest, mapping, revisiting) - 1;
+  Transfer load = transfer;
+  load.first = cut & ~outside;
+  load.not_first = revisiting;
+  loads->push_back(load);
+  Transfer store = transfer;
+  store.is_store = true;
+  store.last = cut & ~outside;
+  store.not_last = revisiting;
+  stores->push_back(store);
+}
+
+}  // namespace
+
+uint32_t CutMask(const ir::Nest& nest, const Mapping& mapping) {
+  uint32_t mask = 0;
+  for (size_t d = 0; d < nest.dimensions.size(); ++d) {
+    if (mapping.block[d] < nest.dimensions[d].extent) mask |= uint32_t{1} << d;
+  }
+  return mask;
+}
+
+uint32_t ReductionMask(const ir::Nest& nest) {
+  const uint32_t all = (uint32_t{1} << nest.dimensions.size()) - 1;
+  return all & ~DependenceMask(nest, nest.output());
+}
+
+uint32_t DependenceMask(const ir::Nest& nest, int operand) {
+  const int o = operand == kAccumulator ? nest.output() : operand;
+  uint32_t mask = 0;
+  for (const ir::Axis& axis : nest.operands[At(o)].axes) {
+    for (const ir::Term& term : axis.terms) mask |= Bit(term.dimension);
+  }
+  return mask;
+}
+
+uint32_t GenerationDims(const ir::Nest& nest, const Mapping& mapping, int operand) {
+  const uint32_t cut = CutMask(nest, mapping);
+  const uint32_t reductions = ReductionMask(nest) & cut;
+  if (operand == nest.output() && DrainsInPlace(nest, mapping)) operand = kAccumulator;
+  const uint32_t outside = OutsideOrAt(mapping, DependenceMask(nest, operand) & cut);
+  const bool once_a_drain =
+      operand != kAccumulator &&
+      (operand == nest.bias || IsFused(nest, operand) || operand == nest.output());
+  return once_a_drain ? outside & ~reductions : outside;
+}
+
+int RingSlots(const ir::Nest& nest, const Mapping& mapping, int operand) {
+  const OperandPlace& place =
+      operand == kAccumulator || (operand == nest.output() && DrainsInPlace(nest, mapping))
+          ? mapping.accumulator
+          : mapping.operands[At(operand)];
+  if (place.resident || !place.is_double) return 1;
+  return ProductOfCounts(nest, mapping, GenerationDims(nest, mapping, operand)) > 1 ? 2 : 1;
+}
+
+bool Overlaps(const ir::Nest& nest, const Mapping& mapping, int operand) {
+  return RingSlots(nest, mapping, operand) > 1 ||
+         ProductOfCounts(nest, mapping, GenerationDims(nest, mapping, operand)) == 1;
+}
+
+std::vector<Transfer> TransfersOf(const ir::Nest& nest, const Mapping& mapping) {
+  std::vector<Transfer> loads;
+  std::vector<Transfer> stores;
+  for (int o = 0; o < nest.output(); ++o) {
+    if (!mapping.operands[At(o)].resident) loads.push_back(LoadOf(nest, mapping, o));
+  }
+  if (nest.anchor == ir::Anchor::kContraction) AddSpills(nest, mapping, &loads, &stores);
+  if (!mapping.operands[At(nest.output())].resident) {
+    Transfer store = {.operand = nest.output(), .is_store = true};
+    store.overlaps = Overlaps(nest, mapping, nest.output());
+    store.last = ReductionMask(nest) & CutMask(nest, mapping);
+    stores.push_back(store);
+  }
+  loads.insert(loads.end(), stores.begin(), stores.end());
+  return loads;
+}
+
+}  // namespace dla::scheduler

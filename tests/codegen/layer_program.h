@@ -1,0 +1,53 @@
+// One convolution as graph, schedule and program, for tests that choose the mapping themselves.
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "ir/graph.h"
+#include "machine/program.h"
+#include "scheduler/layer.h"
+#include "scheduler/schedule.h"
+
+namespace dla::testing {
+
+// A layer in f32 with what may be fused to it, and its data.
+struct LayerCase {
+  scheduler::Layer layer;
+  bool bias = false;
+  bool residual = false;  // added after the convolution, by the vector engine
+  bool relu = false;      // last
+  std::vector<float> input, weight, bias_values, residual_values;
+};
+
+// Random small layer and data; the values are multiples of 1/8, so that sums are exact in f32.
+LayerCase RandomLayer(std::mt19937* random);
+
+// Its output, computed by plain loops.
+std::vector<float> Expected(const LayerCase& layer);
+
+ir::Nest NestOf(const LayerCase& layer);
+ir::Graph GraphOf(const LayerCase& layer);
+
+// Random blocks, order, buffering (not the memories) for a nest.
+scheduler::Mapping RandomMapping(const ir::Nest& nest, std::mt19937* random);
+
+// The schedule with that mapping, buffers side by side from address 0 in each memory; the target's
+// memories grow to what is needed.
+scheduler::Schedule ScheduleOf(const LayerCase& layer, const scheduler::Mapping& mapping,
+                               machine::Target target);
+
+// The program with its constants.
+machine::Program ProgramOf(const LayerCase& layer, const scheduler::Schedule& schedule);
+
+// Runs it on the emulator with --check; the output, or nothing after a failure (reported to gtest).
+struct Ran {
+  std::vector<float> output;
+  std::vector<machine::Counters> counters;
+  std::string error;
+};
+Ran RunProgram(const LayerCase& layer, const machine::Program& program, bool check,
+               std::optional<uint64_t> jitter);
+
+}  // namespace dla::testing

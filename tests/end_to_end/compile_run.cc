@@ -1,0 +1,93 @@
+#include "tests/end_to_end/compile_run.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "codegen/emit.h"
+#include "ir/pass.h"
+#include "machine/target_file.h"
+#include "machine/verifier.h"
+#include "runtime/named_tensors.h"
+
+namespace dla::testing {
+
+Result<Compiled> CompileModel(const std::string& path, const CompileOptions& options) {
+  DLA_ASSIGN_OR_RETURN(machine::Target target, machine::LoadTarget(options.target, {}));
+  for (const std::string& memory : options.memories) {
+    DLA_RETURN_IF_ERROR(machine::OverrideMemory(&target, memory));
+  }
+  Compiled compiled;
+  DLA_ASSIGN_OR_RETURN(compiled.graph, frontend::ImportOnnx(path, options.import));
+  DLA_RETURN_IF_ERROR(ir::RunPasses(&compiled.graph, {.fuse = options.fuse}));
+  DLA_ASSIGN_OR_RETURN(compiled.schedule,
+                       scheduler::MakeSchedule(compiled.graph, target, options.schedule));
+  DLA_ASSIGN_OR_RETURN(compiled.program, codegen::Emit(compiled.graph, compiled.schedule));
+  std::vector<uint8_t> constants;
+  for (size_t r = 0; r < compiled.program.regions.size(); ++r) {
+    const machine::Region& region = compiled.program.regions[r];
+    if (region.kind != machine::RegionKind::kConstant) continue;
+    const std::vector<uint8_t> bytes = codegen::ConstantBytes(compiled.graph, compiled.schedule, r);
+    constants.resize(static_cast<size_t>(region.address));
+    constants.insert(constants.end(), bytes.begin(), bytes.end());
+  }
+  compiled.program.constants = machine::ConstantData::Own(std::move(constants));
+  DLA_RETURN_IF_ERROR(machine::VerifyProgram(compiled.program));
+  return compiled;
+}
+
+std::vector<Bundled> BundledModels() {
+  return {{"blazeface_front", {}},
+          {"ppocr_v2_cls",
+           {.dims = {{"p2o.DynamicDimension.0", 1},
+                     {"p2o.DynamicDimension.1", 48},
+                     {"p2o.DynamicDimension.2", 192}}}}};
+}
+
+std::string BundledPath(const std::string& name, const std::string& file) {
+  return std::string(DLA_SOURCE_DIR) + "/models/" + name + "/" + file;
+}
+
+Result<Outcome> RunCompiled(const Compiled& compiled, const std::vector<Tensor>& inputs,
+                            const runtime::RunOptions& options) {
+  DLA_ASSIGN_OR_RETURN(const std::vector<Tensor> matched,
+                       runtime::MatchInputs(compiled.program, inputs));
+  DLA_ASSIGN_OR_RETURN(runtime::RunResult result, runtime::Run(compiled.program, options, matched));
+  Outcome outcome;
+  for (const Tensor& output : result.outputs) outcome.outputs[output.name] = output;
+  outcome.result = std::move(result);
+  return outcome;
+}
+
+double RelativeError(const Tensor& actual, const Tensor& expected) {
+  if (actual.shape != expected.shape || actual.type != expected.type) return INFINITY;
+  double largest = 0;
+  double error = 0;
+  for (size_t i = 0; i + 4 <= expected.bytes.size(); i += 4) {
+    float a = 0;
+    float e = 0;
+    std::memcpy(&a, actual.bytes.data() + i, 4);
+    std::memcpy(&e, expected.bytes.data() + i, 4);
+    if (std::isnan(a) != std::isnan(e)) return INFINITY;
+    error = std::max(error, std::fabs(static_cast<double>(a) - static_cast<double>(e)));
+    largest = std::max(largest, std::fabs(static_cast<double>(e)));
+  }
+  return error / std::max(largest, 1e-12);
+}
+
+void ExpectAsPredicted(const Compiled& compiled, const runtime::RunResult& result) {
+  ASSERT_EQ(result.groups.size(), compiled.schedule.groups.size());
+  for (size_t g = 0; g < result.groups.size(); ++g) {
+    const machine::Counters& counted = result.groups[g].counters;
+    const machine::Counters& predicted = compiled.schedule.groups[g].predicted;
+    SCOPED_TRACE("group " + compiled.schedule.groups[g].name);
+    EXPECT_EQ(counted.cycles, predicted.cycles);
+    EXPECT_EQ(counted.dram_bytes(), predicted.dram_bytes());
+    EXPECT_EQ(counted.dram_bus_bytes(), predicted.dram_bus_bytes());
+    EXPECT_TRUE(counted == predicted);
+  }
+}
+
+}  // namespace dla::testing

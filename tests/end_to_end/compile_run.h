@@ -1,0 +1,57 @@
+// Compile and run in one process, for end-to-end tests: what dlac and dlarun do, without files.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "frontend/import.h"
+#include "ir/graph.h"
+#include "machine/program.h"
+#include "runtime/emulator.h"
+#include "scheduler/schedule.h"
+#include "scheduler/scheduler.h"
+#include "support/tensor_file.h"
+
+namespace dla::testing {
+
+struct Compiled {
+  ir::Graph graph;
+  scheduler::Schedule schedule;
+  machine::Program program;  // verified, with constants
+};
+
+struct CompileOptions {
+  frontend::ImportOptions import;
+  std::string target = "edge32";
+  std::vector<std::string> memories;  // as --mem
+  scheduler::ScheduleOptions schedule;
+  bool fuse = true;
+};
+
+// Imports, runs all passes, schedules, emits and verifies.
+Result<Compiled> CompileModel(const std::string& path, const CompileOptions& options);
+
+// The bundled models and the dimensions that they need.
+struct Bundled {
+  std::string name;
+  frontend::ImportOptions import;
+};
+std::vector<Bundled> BundledModels();
+std::string BundledPath(const std::string& name, const std::string& file);
+
+// Runs on tensors by name; the outputs by name.
+struct Outcome {
+  std::map<std::string, Tensor> outputs;
+  runtime::RunResult result;
+};
+Result<Outcome> RunCompiled(const Compiled& compiled, const std::vector<Tensor>& inputs,
+                            const runtime::RunOptions& options);
+
+// Largest |a - b| relative to the largest |b| of a tensor of f32.
+double RelativeError(const Tensor& actual, const Tensor& expected);
+
+// gtest failures where any counter of any group differs from its prediction.
+void ExpectAsPredicted(const Compiled& compiled, const runtime::RunResult& result);
+
+}  // namespace dla::testing

@@ -1,0 +1,109 @@
+// The bundled networks on all targets: ONNX Runtime's stored outputs, the reference evaluator, and
+// every counter of every group as predicted.
+#include <gtest/gtest.h>
+
+#include "codegen/emit.h"
+#include "ir/evaluate.h"
+#include "machine/assembly.h"
+#include "machine/verifier.h"
+#include "scheduler/schedule_json.h"
+#include "tests/end_to_end/compile_run.h"
+
+namespace dla::testing {
+namespace {
+
+const char* const kTargets[] = {"edge32", "edge32-unified", "edge32-ideal", "edge32-ideal-unified"};
+
+class Models : public ::testing::TestWithParam<std::string> {};
+
+Compiled MustCompile(const Bundled& model, const CompileOptions& options) {
+  CompileOptions with_dims = options;
+  with_dims.import = model.import;
+  Result<Compiled> compiled = CompileModel(BundledPath(model.name, "model.onnx"), with_dims);
+  EXPECT_TRUE(compiled.ok()) << compiled.status().message();
+  return compiled.ok() ? std::move(*compiled) : Compiled{};
+}
+
+std::vector<Tensor> MustRead(const Bundled& model, const std::string& file) {
+  Result<std::vector<Tensor>> tensors = ReadNpz(BundledPath(model.name, file));
+  EXPECT_TRUE(tensors.ok()) << tensors.status().message();
+  return tensors.ok() ? *tensors : std::vector<Tensor>{};
+}
+
+TEST_P(Models, MatchOnnxRuntimeAndThePrediction) {
+  for (const Bundled& model : BundledModels()) {
+    for (const bool fuse : {true, false}) {
+      SCOPED_TRACE(model.name + (fuse ? " fused" : " unfused"));
+      const Compiled compiled = MustCompile(model, {.target = GetParam(), .fuse = fuse});
+      const Result<Outcome> outcome =
+          RunCompiled(compiled, MustRead(model, "inputs.npz"), {.check = true});
+      ASSERT_TRUE(outcome.ok()) << outcome.status().message();
+      for (const Tensor& expected : MustRead(model, "expected.npz")) {
+        ASSERT_EQ(outcome->outputs.count(expected.name), 1U);
+        EXPECT_LT(RelativeError(outcome->outputs.at(expected.name), expected), 1e-5);
+      }
+      ExpectAsPredicted(compiled, outcome->result);
+    }
+  }
+}
+
+// Invariant 3: the machine computes what the IR means.
+TEST_P(Models, MatchTheReferenceEvaluator) {
+  for (const Bundled& model : BundledModels()) {
+    const Compiled compiled = MustCompile(model, {.target = GetParam()});
+    const std::vector<Tensor> inputs = MustRead(model, "inputs.npz");
+    std::map<std::string, Tensor> by_name;
+    for (const Tensor& input : inputs) by_name[input.name] = input;
+    const auto evaluated = ir::Evaluate(compiled.graph, by_name);
+    ASSERT_TRUE(evaluated.ok()) << evaluated.status().message();
+    const Result<Outcome> outcome = RunCompiled(compiled, inputs, {});
+    ASSERT_TRUE(outcome.ok()) << outcome.status().message();
+    ASSERT_FALSE(evaluated->empty());
+    for (const auto& [name, expected] : *evaluated) {
+      EXPECT_LT(RelativeError(outcome->outputs.at(name), expected), 1e-5) << name;
+    }
+  }
+}
+
+// Invariant 6: delays change no value.
+TEST_P(Models, JitterChangesNoValue) {
+  const Bundled model = BundledModels()[1];
+  const Compiled compiled = MustCompile(model, {.target = GetParam()});
+  const std::vector<Tensor> inputs = MustRead(model, "inputs.npz");
+  const Result<Outcome> steady = RunCompiled(compiled, inputs, {});
+  ASSERT_TRUE(steady.ok());
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    const Result<Outcome> jittered = RunCompiled(compiled, inputs, {.check = true, .jitter = seed});
+    ASSERT_TRUE(jittered.ok()) << jittered.status().message();
+    for (const auto& [name, tensor] : steady->outputs) {
+      EXPECT_EQ(jittered->outputs.at(name).bytes, tensor.bytes) << "seed " << seed;
+    }
+  }
+}
+
+// Invariant 7: same input and options, same bytes; the text form assembles back.
+TEST_P(Models, RoundTrips) {
+  for (const Bundled& model : BundledModels()) {
+    const Compiled first = MustCompile(model, {.target = GetParam()});
+    const Compiled second = MustCompile(model, {.target = GetParam()});
+    EXPECT_EQ(scheduler::ScheduleJson(first.graph, first.schedule),
+              scheduler::ScheduleJson(second.graph, second.schedule));
+    const std::string text = machine::Disassemble(first.program);
+    EXPECT_EQ(text, machine::Disassemble(second.program));
+    const Result<machine::Program> assembled = machine::Assemble(text);
+    ASSERT_TRUE(assembled.ok()) << assembled.status().message();
+    EXPECT_TRUE(assembled->groups == first.program.groups);
+    EXPECT_TRUE(assembled->regions == first.program.regions);
+    EXPECT_TRUE(assembled->predicted == first.program.predicted);
+    EXPECT_TRUE(assembled->target == first.program.target);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, Models, ::testing::ValuesIn(kTargets), [](const auto& info) {
+  std::string name = info.param;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
+
+}  // namespace
+}  // namespace dla::testing

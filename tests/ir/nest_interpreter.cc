@@ -1,0 +1,217 @@
+#include "tests/ir/nest_interpreter.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <set>
+
+#include "ir/kernels/micro.h"
+#include "ir/op.h"
+
+namespace dla::ir {
+namespace {
+
+using Point = std::vector<int64_t>;
+
+// Calls `visit` with every setting of the chosen dimensions, in order, last one fastest.
+template <typename Visit>
+void ForAll(const Nest& nest, const std::vector<size_t>& chosen, size_t at, Point* point,
+            const Visit& visit) {
+  if (at == chosen.size()) return visit();
+  for (int64_t i = 0; i < nest.dimensions[chosen[at]].extent; ++i) {
+    (*point)[chosen[at]] = i;
+    ForAll(nest, chosen, at + 1, point, visit);
+  }
+}
+
+class Interpreter {
+ public:
+  Interpreter(const Graph& graph, const Nest& nest, NestBuffers* buffers)
+      : graph_(graph), nest_(nest), buffers_(buffers), point_(nest.dimensions.size()) {
+    for (size_t d = 0; d < nest.dimensions.size(); ++d) {
+      const bool reduced = nest.reduce_mask != 0 ? (nest.reduce_mask >> d & 1) != 0
+                                                 : nest.IsReduction(static_cast<int>(d));
+      (reduced ? reduced_ : outer_).push_back(d);
+    }
+    for (const Operand& operand : nest.operands) pointers_.push_back(Buffer(operand));
+  }
+
+  void Run() {
+    ForAll(nest_, outer_, 0, &point_, [&] {
+      if (nest_.anchor == Anchor::kContraction) {
+        RunContraction();
+      } else if (nest_.anchor == Anchor::kMove) {
+        *Place(nest_.output()) = Read(0);
+      } else {
+        RunVector();
+      }
+    });
+  }
+
+ private:
+  float* Buffer(const Operand& operand) {
+    const ValueId root = graph_.values[Idx(operand.value)].storage.root;
+    auto [it, is_new] = buffers_->try_emplace(root);
+    if (is_new) {
+      const Value& value = graph_.values[Idx(root)];
+      it->second.assign(Idx(ElementCount(value.shape)), std::numeric_limits<float>::quiet_NaN());
+      if (value.constant != nullptr) {
+        std::memcpy(it->second.data(), value.constant->bytes, Idx(value.constant->size_bytes));
+      }
+    }
+    return it->second.data();
+  }
+
+  // Where the operand's element of this point lies; null if it is clipped.
+  float* Place(int k) {
+    const Operand& operand = nest_.operands[Idx(k)];
+    int64_t at = operand.base;
+    for (const Axis& axis : operand.axes) {
+      int64_t index = axis.offset;
+      for (const Term& term : axis.terms) index += term.coefficient * point_[Idx(term.dimension)];
+      if (index < 0 || index >= axis.bound) return nullptr;
+      at += index * axis.stride;
+    }
+    return pointers_[Idx(k)] + at;
+  }
+
+  float Read(int k) {
+    const float* place = Place(k);
+    return place == nullptr ? nest_.operands[Idx(k)].pad_value : *place;
+  }
+
+  void RunContraction() {
+    float accumulator = nest_.bias < 0 ? 0.0f : Read(nest_.bias);
+    ForAll(nest_, reduced_, 0, &point_, [&] {
+      if (Place(Nest::kInput) == nullptr) return;  // adds 0 times a weight
+      accumulator += Read(Nest::kInput) * Read(Nest::kWeight);
+    });
+    std::vector<float> values;
+    for (const MicroInstruction& op : nest_.program.ops) {
+      values.push_back(Apply(op, accumulator, values));
+    }
+    *Place(nest_.output()) = values.back();
+  }
+
+  float Apply(const MicroInstruction& op, float accumulator, const std::vector<float>& values) {
+    if (op.op == MicroOp::kAccumulator) return accumulator;
+    if (op.op == MicroOp::kLoad) return Read(op.operand);
+    if (op.op == MicroOp::kConst) return op.immediate[0];
+    const float a = values[op.argument[0]];
+    return ApplyMicroOp(op, a, Info(op.op).arguments > 1 ? values[op.argument[1]] : 0.0f);
+  }
+
+  // Each value has one element for each setting of the reduced dimensions (all equal where the
+  // value does not depend on them).
+  void RunVector() {
+    std::vector<std::vector<float>> values;
+    for (const MicroInstruction& op : nest_.program.ops) {
+      std::vector<float> value;
+      size_t i = 0;
+      ForAll(nest_, reduced_, 0, &point_, [&] {
+        std::vector<float> scalars;
+        for (const std::vector<float>& earlier : values) scalars.push_back(earlier[i]);
+        value.push_back(Info(op.op).reduces ? scalars[op.argument[0]] : Apply(op, 0, scalars));
+        ++i;
+      });
+      if (Info(op.op).reduces) value.assign(value.size(), Reduce(op.op, value));
+      values.push_back(std::move(value));
+    }
+    size_t i = 0;
+    ForAll(nest_, reduced_, 0, &point_, [&] { *Place(nest_.output()) = values.back()[i++]; });
+  }
+
+  static float Reduce(MicroOp op, const std::vector<float>& value) {
+    if (op == MicroOp::kReduceMax) return *std::max_element(value.begin(), value.end());
+    if (op == MicroOp::kReduceMin) return *std::min_element(value.begin(), value.end());
+    double sum = 0;
+    for (const float x : value) sum += static_cast<double>(x);
+    return static_cast<float>(sum);
+  }
+
+  const Graph& graph_;
+  const Nest& nest_;
+  NestBuffers* buffers_;
+  Point point_;
+  std::vector<size_t> outer_, reduced_;
+  std::vector<float*> pointers_;
+};
+
+// The lowest and highest index of an axis over all points.
+std::pair<int64_t, int64_t> Range(const Nest& nest, const Axis& axis) {
+  int64_t high = axis.offset;
+  for (const Term& term : axis.terms) {
+    high += term.coefficient * (nest.dimensions[Idx(term.dimension)].extent - 1);
+  }
+  return {axis.offset, high};
+}
+
+}  // namespace
+
+std::vector<std::string> NestFaults(const Graph& graph, const Nest& nest) {
+  std::vector<std::string> faults;
+  std::set<std::string> names;
+  std::set<int> used;
+  for (const Dimension& dimension : nest.dimensions) {
+    if (!names.insert(dimension.name).second) faults.push_back("two dimensions " + dimension.name);
+    if (dimension.extent < 1) faults.push_back("dimension " + dimension.name + " is empty");
+  }
+  for (size_t k = 0; k < nest.operands.size(); ++k) {
+    const Operand& operand = nest.operands[k];
+    const bool is_output = static_cast<int>(k) == nest.output();
+    std::set<int> own;
+    int64_t low = operand.base, high = operand.base;
+    if (operand.axes.empty()) faults.push_back(Concat("operand ", k, " has no axes"));
+    for (const Axis& axis : operand.axes) {
+      for (const Term& term : axis.terms) {
+        if (!own.insert(term.dimension).second) faults.push_back(Concat("operand ", k, " twice"));
+        if (term.coefficient < 1) faults.push_back(Concat("operand ", k, " coefficient"));
+        used.insert(term.dimension);
+      }
+      const auto [first, last] = Range(nest, axis);
+      if (is_output && (first < 0 || last >= axis.bound)) faults.push_back("the output is clipped");
+      low += std::min<int64_t>(0, (axis.bound - 1) * axis.stride);
+      high += std::max<int64_t>(0, (axis.bound - 1) * axis.stride);
+    }
+    const Value& root = graph.values[Idx(graph.values[Idx(operand.value)].storage.root)];
+    if (low < 0 || high >= ElementCount(root.shape)) {
+      faults.push_back(Concat("operand ", k, " leaves the buffer of '", root.name, "'"));
+    }
+  }
+  if (used.size() != nest.dimensions.size()) faults.push_back("a dimension is not used");
+  return faults;
+}
+
+void RunNest(const Graph& graph, const Nest& nest, NestBuffers* buffers) {
+  Interpreter(graph, nest, buffers).Run();
+}
+
+std::map<std::string, Tensor> EvaluateNests(const Graph& graph,
+                                            const std::map<std::string, Tensor>& inputs,
+                                            std::vector<std::string>* faults) {
+  NestBuffers buffers;
+  for (const ValueId id : graph.inputs) {
+    buffers[id] = inputs.at(graph.values[Idx(id)].name).ToFloats();
+  }
+  for (const Node& node : graph.nodes) {
+    const Result<Nest> nest = BuildNest(graph, node);
+    if (!nest.ok()) {
+      faults->push_back(nest.status().message());
+      continue;
+    }
+    for (const std::string& fault : NestFaults(graph, *nest)) {
+      faults->push_back("node '" + node.name + "': " + fault);
+    }
+    if (faults->empty()) RunNest(graph, *nest, &buffers);
+  }
+  std::map<std::string, Tensor> results;
+  for (const ValueId id : graph.outputs) {
+    if (!faults->empty()) break;
+    const Value& value = graph.values[Idx(id)];
+    results[value.name] = Tensor::Floats(value.shape, buffers.at(id));
+  }
+  return results;
+}
+
+}  // namespace dla::ir

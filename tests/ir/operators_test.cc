@@ -1,0 +1,267 @@
+// Each operator's arithmetic against values that were computed independently (numpy, or by hand
+// where they are plain to see).
+#include <gtest/gtest.h>
+
+#include "tests/ir/graph_builder.h"
+
+namespace dla::ir {
+namespace {
+
+using Values = std::vector<float>;
+
+// One node on an input 0, 1, 2, ... of the given shape.
+Values OnRamp(const std::string& op, const Shape& shape, AttributeMap attributes = {},
+              int opset = 17) {
+  GraphBuilder b(opset);
+  const ValueId y = b.Node(op, "y", {b.Input("x", shape)}, std::move(attributes));
+  Values ramp;
+  for (int64_t i = 0; i < ElementCount(shape); ++i) ramp.push_back(static_cast<float>(i));
+  return Compute(b.Build({y}), {{"x", Tensor::Floats(shape, ramp)}});
+}
+
+Values OnValues(const std::string& op, const Values& x, AttributeMap attributes = {}) {
+  GraphBuilder b;
+  const Shape shape = {static_cast<int64_t>(x.size())};
+  const ValueId y = b.Node(op, "y", {b.Input("x", shape)}, std::move(attributes));
+  return Compute(b.Build({y}), {{"x", Tensor::Floats(shape, x)}});
+}
+
+Values Binary(const std::string& op, const Values& x, const Values& y) {
+  GraphBuilder b;
+  const Shape shape = {static_cast<int64_t>(x.size())};
+  const ValueId z = b.Node(op, "z", {b.Input("x", shape), b.Floats("y", shape, y)});
+  return Compute(b.Build({z}), {{"x", Tensor::Floats(shape, x)}});
+}
+
+void ExpectNear(const Values& got, const Values& wanted) {
+  ASSERT_EQ(got.size(), wanted.size());
+  for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], wanted[i], 1e-6f) << i;
+}
+
+TEST(Operators, Unary) {
+  const Values x = {-2, -0.5f, 0, 0.5f, 4};
+  EXPECT_EQ(OnValues("Relu", x), (Values{0, 0, 0, 0.5f, 4}));
+  EXPECT_EQ(OnValues("LeakyRelu", x, {{"alpha", 0.25f}}), (Values{-0.5f, -0.125f, 0, 0.5f, 4}));
+  EXPECT_EQ(OnValues("Clip", x, {{"min", -1.0f}, {"max", 1.0f}}), (Values{-1, -0.5f, 0, 0.5f, 1}));
+  EXPECT_EQ(OnValues("Neg", x), (Values{2, 0.5f, 0, -0.5f, -4}));
+  EXPECT_EQ(OnValues("Abs", x), (Values{2, 0.5f, 0, 0.5f, 4}));
+  EXPECT_EQ(OnValues("Floor", x), (Values{-2, -1, 0, 0, 4}));
+  EXPECT_EQ(OnValues("Ceil", x), (Values{-2, 0, 0, 1, 4}));
+  EXPECT_EQ(OnValues("Round", {-1.5f, -0.5f, 0.5f, 1.5f, 2.5f}), (Values{-2, 0, 0, 2, 2}));
+  EXPECT_EQ(OnValues("Sqrt", {0, 1, 4, 9}), (Values{0, 1, 2, 3}));
+  EXPECT_EQ(OnValues("Reciprocal", {1, 2, -4}), (Values{1, 0.5f, -0.25f}));
+  // numpy 1.24: 1 / (1 + exp(-x)), tanh, exp, and scipy-free erf by math.erf.
+  ExpectNear(OnValues("Sigmoid", {-2, 0, 3}), {0.11920292f, 0.5f, 0.95257413f});
+  ExpectNear(OnValues("Tanh", {-2, 0, 3}), {-0.96402758f, 0, 0.99505475f});
+  ExpectNear(OnValues("Exp", {-2, 0, 1}), {0.13533528f, 1, 2.71828183f});
+  ExpectNear(OnValues("Log", {1, 2, 10}), {0, 0.69314718f, 2.30258509f});
+  ExpectNear(OnValues("Erf", {-1, 0, 0.5f}), {-0.84270079f, 0, 0.52049988f});
+  // max(0, min(1, 0.2 x + 0.5))
+  ExpectNear(OnValues("HardSigmoid", {-4, -1, 0, 1, 4}), {0, 0.3f, 0.5f, 0.7f, 1});
+  ExpectNear(OnValues("HardSwish", {-4, -1, 0, 1, 4}), {0, -1.0f / 3, 0, 2.0f / 3, 4});
+}
+
+TEST(Operators, Binary) {
+  const Values x = {1, -2, 3}, y = {4, 2, -1};
+  EXPECT_EQ(Binary("Add", x, y), (Values{5, 0, 2}));
+  EXPECT_EQ(Binary("Sub", x, y), (Values{-3, -4, 4}));
+  EXPECT_EQ(Binary("Mul", x, y), (Values{4, -4, -3}));
+  EXPECT_EQ(Binary("Div", x, y), (Values{0.25f, -1, -3}));
+  EXPECT_EQ(Binary("Max", x, y), (Values{4, 2, 3}));
+  EXPECT_EQ(Binary("Min", x, y), (Values{1, -2, -1}));
+  EXPECT_EQ(Binary("Pow", {2, 3, 4}, {3, 2, 0.5f}), (Values{8, 9, 2}));
+}
+
+TEST(Operators, BinaryBroadcasts) {
+  GraphBuilder b;
+  const ValueId z = b.Node("Sub", "z", {b.Input("x", {3, 1}), b.Floats("y", {2}, {10, 20})});
+  EXPECT_EQ(Compute(b.Build({z}), {{"x", Tensor::Floats({3, 1}, {1, 2, 3})}}),
+            (Values{-9, -19, -8, -18, -7, -17}));
+}
+
+TEST(Operators, SumAndMaxTakeAnyNumber) {
+  GraphBuilder b;
+  const ValueId x = b.Input("x", {2});
+  const ValueId y = b.Floats("y", {2}, {5, -5}), z = b.Floats("z", {1}, {1});
+  EXPECT_EQ(Compute(b.Build({b.Node("Sum", "s", {x, y, z})}), {{"x", Tensor::Floats({2}, {1, 2})}}),
+            (Values{7, -2}));
+  EXPECT_EQ(Compute(b.Build({b.Node("Max", "m", {x, y, z})}), {{"x", Tensor::Floats({2}, {1, 2})}}),
+            (Values{5, 2}));
+}
+
+TEST(Operators, MaxPool) {
+  // Rows 0..3, 4..7, 8..11, 12..15.
+  EXPECT_EQ(OnRamp("MaxPool", {1, 1, 4, 4}, {{"kernel_shape", Shape{2, 2}}, {"strides", Shape{2, 2}}}),
+            (Values{5, 7, 13, 15}));
+  // Windows 0,2,4 / 2,4 with dilation 2, padding 1 in front: first window covers -1, 1, 3.
+  EXPECT_EQ(OnRamp("MaxPool", {1, 1, 5},
+                   {{"kernel_shape", Shape{3}}, {"dilations", Shape{2}}, {"pads", Shape{1, 0}}}),
+            (Values{3, 4}));
+  // ceil_mode keeps a window that begins inside, drops one that begins in the padding.
+  EXPECT_EQ(OnRamp("MaxPool", {1, 1, 5},
+                   {{"kernel_shape", Shape{2}}, {"strides", Shape{2}}, {"ceil_mode", int64_t{1}}}),
+            (Values{1, 3, 4}));
+  EXPECT_EQ(OnRamp("MaxPool", {1, 1, 4},
+                   {{"kernel_shape", Shape{1}}, {"strides", Shape{3}}, {"pads", Shape{0, 1}},
+                    {"ceil_mode", int64_t{1}}}),
+            (Values{0, 3}));
+}
+
+TEST(Operators, AveragePool) {
+  const AttributeMap padded = {{"kernel_shape", Shape{2}}, {"pads", Shape{1, 0}}};
+  EXPECT_EQ(OnRamp("AveragePool", {1, 1, 3}, padded), (Values{0, 0.5f, 1.5f}));
+  AttributeMap counted = padded;
+  counted["count_include_pad"] = int64_t{1};
+  EXPECT_EQ(OnRamp("AveragePool", {1, 2, 3}, counted), (Values{0, 0.5f, 1.5f, 1.5f, 3.5f, 4.5f}));
+  EXPECT_EQ(OnRamp("GlobalAveragePool", {1, 2, 2, 2}), (Values{1.5f, 5.5f}));
+  EXPECT_EQ(OnRamp("GlobalMaxPool", {1, 2, 2, 2}), (Values{3, 7}));
+}
+
+TEST(Operators, Reductions) {
+  EXPECT_EQ(OnRamp("ReduceMean", {2, 3}, {{"axes", Shape{0}}}), (Values{1.5f, 2.5f, 3.5f}));
+  EXPECT_EQ(OnRamp("ReduceSum", {2, 3}), (Values{15}));
+  EXPECT_EQ(OnRamp("ReduceMax", {2, 3}, {{"axes", Shape{-1}}, {"keepdims", int64_t{0}}}),
+            (Values{2, 5}));
+  EXPECT_EQ(OnRamp("ReduceMin", {2, 2, 2}, {{"axes", Shape{0, 2}}}), (Values{0, 2}));
+}
+
+TEST(Operators, SoftmaxDependsOnTheOpset) {
+  // numpy: exp([0,1]) / sum = 0.26894142, 0.73105858.
+  ExpectNear(OnRamp("Softmax", {2, 2}), {0.26894142f, 0.73105858f, 0.26894142f, 0.73105858f});
+  // Before 13: all axes from `axis` on are one: exp(0..3) / sum.
+  ExpectNear(OnRamp("Softmax", {1, 2, 2}, {{"axis", int64_t{1}}}, 11),
+             {0.0320586f, 0.08714432f, 0.23688282f, 0.64391426f});
+  // From 13: that axis alone: exp(0), exp(2) in each column.
+  ExpectNear(OnRamp("Softmax", {1, 2, 2}, {{"axis", int64_t{1}}}),
+             {0.11920292f, 0.11920292f, 0.88079708f, 0.88079708f});
+}
+
+TEST(Operators, ConvByHand) {
+  GraphBuilder b;
+  // Two groups of one channel, two outputs each; kernel 1x2, stride 2 in columns, padding (0, 1).
+  const ValueId y = b.Node("Conv", "y",
+                           {b.Input("x", {1, 2, 1, 3}),
+                            b.Floats("w", {4, 1, 1, 2}, {1, 0, 0, 1, 1, 1, 2, -1}),
+                            b.Floats("b", {4}, {0, 10, 20, 30})},
+                           {{"group", int64_t{2}}, {"strides", Shape{1, 2}},
+                            {"pads", Shape{0, 0, 0, 1}}});
+  EXPECT_EQ(Compute(b.Build({y}), {{"x", Tensor::Floats({1, 2, 1, 3}, {1, 2, 3, 4, 5, 6})}}),
+            (Values{1, 3, 12, 10, 29, 26, 33, 42}));
+}
+
+TEST(Operators, GemmWithEverything) {
+  GraphBuilder b;
+  // numpy: 0.5 * A.T @ B.T + 2 * C, A = [[1,2],[3,4]], B = [[1,0],[2,1],[0,3]], C = [[1,2,3]].
+  const ValueId y = b.Node(
+      "Gemm", "y",
+      {b.Input("a", {2, 2}), b.Floats("b", {3, 2}, {1, 0, 2, 1, 0, 3}), b.Floats("c", {1, 3}, {1, 2, 3})},
+      {{"alpha", 0.5f}, {"beta", 2.0f}, {"transA", int64_t{1}}, {"transB", int64_t{1}}});
+  EXPECT_EQ(Compute(b.Build({y}), {{"a", Tensor::Floats({2, 2}, {1, 2, 3, 4})}}),
+            (Values{2.5f, 6.5f, 10.5f, 3, 8, 12}));
+}
+
+TEST(Operators, MatMulBroadcastsBatches) {
+  GraphBuilder b;
+  const ValueId y = b.Node("MatMul", "y",
+                           {b.Input("a", {2, 1, 1, 2}), b.Floats("b", {2, 2, 1}, {1, 2, 3, 4})});
+  EXPECT_EQ(Compute(b.Build({y}), {{"a", Tensor::Floats({2, 1, 1, 2}, {1, 1, 2, 0})}}),
+            (Values{3, 7, 2, 6}));
+}
+
+TEST(Operators, BatchNormalization) {
+  GraphBuilder b;
+  const ValueId y = b.Node("BatchNormalization", "y",
+                           {b.Input("x", {1, 2, 2}), b.Floats("s", {2}, {2, 1}),
+                            b.Floats("bias", {2}, {1, 0}), b.Floats("m", {2}, {3, 1}),
+                            b.Floats("v", {2}, {4, 0.25f})},
+                           {{"epsilon", 0.0f}});
+  // (x - 3) / 2 * 2 + 1, (x - 1) / 0.5
+  EXPECT_EQ(Compute(b.Build({y}), {{"x", Tensor::Floats({1, 2, 2}, {3, 5, 1, 2})}}),
+            (Values{1, 3, 0, 2}));
+}
+
+TEST(Operators, Views) {
+  EXPECT_EQ(OnRamp("Transpose", {2, 3}), (Values{0, 3, 1, 4, 2, 5}));
+  EXPECT_EQ(OnRamp("Flatten", {2, 3}), (Values{0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(OnRamp("Squeeze", {1, 3, 1}, {{"axes", Shape{0}}}, 11), (Values{0, 1, 2}));
+  EXPECT_EQ(OnRamp("Unsqueeze", {3}, {{"axes", Shape{0, -1}}}, 11), (Values{0, 1, 2}));
+  EXPECT_EQ(OnRamp("Identity", {3}), (Values{0, 1, 2}));
+  EXPECT_EQ(OnRamp("Dropout", {3}), (Values{0, 1, 2}));
+}
+
+TEST(Operators, SliceSplitConcatGather) {
+  GraphBuilder b;
+  const ValueId x = b.Input("x", {2, 4});
+  const std::map<std::string, Tensor> inputs = {
+      {"x", Tensor::Floats({2, 4}, {0, 1, 2, 3, 4, 5, 6, 7})}};
+  const ValueId s = b.Node("Slice", "s", {x, b.Ints("st", {-3}), b.Ints("en", {1000}),
+                                          b.Ints("ax", {1}), b.Ints("sp", {2})});
+  EXPECT_EQ(Compute(b.Build({s}), inputs), (Values{1, 3, 5, 7}));
+  const ValueId p = b.Node("Split", "p", {x, b.Ints("parts", {1, 3})}, {{"axis", int64_t{1}}}, 2);
+  EXPECT_EQ(Compute(b.Build({p}), inputs), (Values{0, 4}));
+  const ValueId c = b.Node("Concat", "c", {s, p}, {{"axis", int64_t{1}}});
+  EXPECT_EQ(Compute(b.Build({c}), inputs), (Values{1, 3, 0, 5, 7, 4}));
+  const ValueId g = b.Node("Gather", "g", {x, b.Ints("i", {3, 0, -1})}, {{"axis", int64_t{1}}});
+  EXPECT_EQ(Compute(b.Build({g}), inputs), (Values{3, 0, 3, 7, 4, 7}));
+}
+
+TEST(Operators, ResizeAndPad) {
+  GraphBuilder b;
+  const ValueId x = b.Input("x", {1, 1, 2, 2});
+  const std::map<std::string, Tensor> inputs = {{"x", Tensor::Floats({1, 1, 2, 2}, {1, 2, 3, 4})}};
+  const ValueId r = b.Node("Resize", "r", {x, kNoValue, b.Floats("sc", {4}, {1, 1, 1, 2})},
+                           {{"coordinate_transformation_mode", std::string("asymmetric")},
+                            {"nearest_mode", std::string("floor")}});
+  EXPECT_EQ(Compute(b.Build({r}), inputs), (Values{1, 1, 2, 2, 3, 3, 4, 4}));
+  const ValueId p = b.Node("Pad", "p", {x, b.Ints("pads", {0, 0, 1, 0, 0, 0, 0, -1}),
+                                        b.Floats("v", {}, {9})});
+  EXPECT_EQ(Compute(b.Build({p}), inputs), (Values{9, 1, 3}));
+}
+
+TEST(Operators, RefusalsSayWhatIsWrong) {
+  GraphBuilder b;
+  const ValueId x = b.Input("x", {1, 4, 8, 8});
+  const ValueId w = b.Floats("w", {2, 4, 3, 3}, Pattern(72));
+  const auto message = [&](const std::string& op, std::vector<ValueId> inputs, AttributeMap map) {
+    return b.TryNode(op, inputs, std::move(map)).message();
+  };
+  EXPECT_EQ(message("Conv", {x, w}, {{"dilations", Shape{1, 1, 1}}}),
+            "attribute 'dilations' has 3 entries, the input has 2 spatial axes");
+  EXPECT_EQ(message("Conv", {x, w}, {{"group", int64_t{3}}}),
+            "attribute 'group' is 3, the weight has 2 output channels");
+  EXPECT_EQ(message("Conv", {x, w}, {{"strides", Shape{1, 0}}}),
+            "attribute 'strides' has the entry 0; 1 to 2147483648 are possible");
+  EXPECT_EQ(message("Add", {x, w}, {}),
+            "the operands have shapes 1x4x8x8 and 2x4x3x3, which do not broadcast");
+  EXPECT_EQ(message("Transpose", {x}, {{"perm", Shape{0, 1}}}),
+            "attribute 'perm' is no permutation of the 4 axes of the input");
+  EXPECT_EQ(message("Softmax", {x}, {{"axis", int64_t{4}}}), "axis 4 is outside a tensor of rank 4");
+  EXPECT_EQ(message("Reshape", {x, b.Ints("s", {3, -1})}, {}),
+            "the input has shape 1x4x8x8 (256 elements), which cannot be seen as 3x85");
+  EXPECT_EQ(b.TryNode("Reshape", {x, x}).code(), ErrorCode::kUnsupported);
+  EXPECT_EQ(b.TryNode("Resize", {x, kNoValue, b.Floats("sc", {4}, {1, 1, 1.5f, 1})}).message(),
+            "axis 2 goes from 8 to 12 entries in a pattern that is not supported (each entry k "
+            "times, or every k-th entry)");
+}
+
+TEST(Operators, TableIsSortedAndComplete) {
+  const auto table = OperatorTable();
+  for (size_t i = 0; i < table.size(); ++i) {
+    const OpDef& op = *table[i];
+    if (i > 0) {
+      EXPECT_LT(table[i - 1]->name, op.name);
+    }
+    EXPECT_EQ(FindOperator(op.name), &op);
+    EXPECT_NE(op.infer, nullptr) << op.name;
+    // What can be a group has a nest, what is element-wise emits, what remains can be evaluated.
+    const bool group = op.kind != OpKind::kOnnxOnly && op.kind != OpKind::kView;
+    EXPECT_EQ(op.nest != nullptr, group) << op.name;
+    EXPECT_EQ(op.emit != nullptr, op.kind == OpKind::kMap) << op.name;
+    const bool runs = op.kind != OpKind::kOnnxOnly;
+    EXPECT_TRUE(op.evaluate != nullptr || (!runs && op.lower != nullptr)) << op.name;
+  }
+  EXPECT_EQ(FindOperator("Con"), nullptr);
+}
+
+}  // namespace
+}  // namespace dla::ir

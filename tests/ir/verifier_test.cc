@@ -1,0 +1,126 @@
+// Each fault is found, and all of them at once.
+#include "ir/verifier.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/pass.h"
+#include "tests/ir/graph_builder.h"
+
+namespace dla::ir {
+namespace {
+
+Graph Sound() {
+  GraphBuilder b;
+  const ValueId x = b.Input("x", {1, 2, 4, 4});
+  const ValueId p = b.Node("Relu", "p", {x}), q = b.Node("Neg", "q", {x});
+  const ValueId c = b.Node("Concat", "c", {p, q}, {{"axis", int64_t{1}}});
+  const ValueId y = b.Node("MaxPool", "y", {c}, {{"kernel_shape", Shape{2, 2}}});
+  return b.Build({b.Node("Mul", "z", {y, b.Floats("k", {3}, {1, 2, 3})})});
+}
+
+Graph Placed() {
+  Graph graph = Sound();
+  EXPECT_TRUE(RunPasses(&graph).ok());
+  return graph;
+}
+
+Value& Named(Graph* graph, const std::string& name) {
+  for (Value& value : graph->values) {
+    if (value.name == name) return value;
+  }
+  ADD_FAILURE() << "no value " << name;
+  return graph->values[0];
+}
+
+using Faults = std::vector<std::string>;
+
+TEST(Verifier, SoundGraphsPass) {
+  EXPECT_EQ(VerifyFaults(Sound()), Faults());
+  EXPECT_EQ(VerifyFaults(Placed()), Faults());
+}
+
+TEST(Verifier, Structure) {
+  Graph graph = Sound();
+  graph.values[1].name = "x";
+  graph.nodes[0].inputs[0] = 77;
+  EXPECT_EQ(VerifyFaults(graph), (Faults{"value 'x': the name is not unique",
+                                         "node 'p': value 77 does not exist"}));
+  graph = Sound();
+  Named(&graph, "k").shape = {4};
+  EXPECT_EQ(VerifyFaults(graph), (Faults{"value 'k': 12 bytes for 4 elements of f32"}));
+  graph = Sound();
+  Named(&graph, "k").shape = {-1};
+  EXPECT_EQ(VerifyFaults(graph), (Faults{"value 'k': the shape -1 is not possible"}));
+}
+
+TEST(Verifier, OrderAndDefinitions) {
+  Graph graph = Sound();
+  std::swap(graph.nodes[0], graph.nodes[2]);
+  EXPECT_EQ(VerifyFaults(graph),
+            (Faults{"node 'c' (Concat): operand 'p' is not computed before it",
+                    "node 'c' (Concat): operand 'q' is not computed before it"}));
+  graph = Sound();
+  graph.nodes[1].outputs = graph.nodes[0].outputs;
+  EXPECT_EQ(VerifyFaults(graph),
+            (Faults{"node 'q' (Neg): result 'p' is defined twice",
+                    "node 'c' (Concat): operand 'q' is not computed before it"}));
+  graph = Sound();
+  graph.nodes.pop_back();
+  EXPECT_EQ(VerifyFaults(graph), (Faults{"output 'z' is not computed"}));
+}
+
+TEST(Verifier, TypesAndShapes) {
+  Graph graph = Sound();
+  Named(&graph, "y").shape = {1, 4, 3, 4};
+  EXPECT_EQ(VerifyFaults(graph),
+            (Faults{"node 'y' (MaxPool): result 'y' is f32 1x4x3x4, inferred f32 1x4x3x3",
+                    "node 'z' (Mul): the operands have shapes 1x4x3x4 and 3, which do not broadcast"}));
+  graph = Sound();
+  graph.nodes[0].op = "Frobnicate";
+  EXPECT_EQ(VerifyFaults(graph), (Faults{"node 'p' (Frobnicate): no such operator"}));
+  graph = Sound();
+  graph.nodes[4].inputs.pop_back();
+  EXPECT_EQ(VerifyFaults(graph), (Faults{"node 'z' (Mul): 1 operands, at least 2"}));
+}
+
+TEST(Verifier, FusedOperations) {
+  Graph graph = Placed();
+  Node& pool = graph.nodes.back();
+  ASSERT_EQ(pool.fused.size(), 1u);
+  FusedOp& op = pool.fused[0];
+  op.inputs = {-2, 1};
+  EXPECT_EQ(VerifyFaults(graph),
+            (Faults{"node 'y' (MaxPool): fused Mul has the operand -2, which is not there"}));
+  op.inputs = {-1, 2};
+  EXPECT_EQ(VerifyFaults(graph),
+            (Faults{"node 'y' (MaxPool): fused Mul has the operand 2, which is not there"}));
+  op.inputs = {-1};
+  EXPECT_EQ(VerifyFaults(graph), (Faults{"node 'y' (MaxPool): fused Mul has 1 operands"}));
+  op.op = "Conv";
+  EXPECT_EQ(VerifyFaults(graph), (Faults{"node 'y' (MaxPool): fused Conv is not element-wise"}));
+}
+
+TEST(Verifier, Storage) {
+  Graph graph = Placed();
+  Value& q = Named(&graph, "q");
+  const Storage good = q.storage;
+  EXPECT_EQ(good.offset, 32);
+  q.storage.offset = 33;
+  EXPECT_EQ(VerifyFaults(graph),
+            (Faults{"value 'q': its elements 33 to 64 do not lie in root 'c' of 64"}));
+  q.storage.offset = 31;
+  EXPECT_EQ(VerifyFaults(graph), (Faults{"value 'q' is written over elements of 'c' that are "
+                                         "written already"}));
+  q.storage = good;
+  q.storage.root = Named(&graph, "p").storage.root - 1;
+  EXPECT_FALSE(VerifyFaults(graph).empty());
+  q.storage = good;
+  q.storage.strides.pop_back();
+  EXPECT_EQ(VerifyFaults(graph), (Faults{"value 'q': 3 strides for rank 4"}));
+  q.storage = good;
+  Named(&graph, "c").storage.offset = 1;
+  EXPECT_FALSE(VerifyFaults(graph).empty());
+}
+
+}  // namespace
+}  // namespace dla::ir

@@ -1,0 +1,59 @@
+// Predictions against the brute-force walk: random layers with everything that can be fused, random
+// mappings. The seed is printed.
+#include "tests/scheduler/nest_walk.h"
+
+#include <gtest/gtest.h>
+
+#include "machine/target_file.h"
+#include "scheduler/predict.h"
+#include "scheduler/transfers.h"
+#include "tests/codegen/layer_program.h"
+
+namespace dla::testing {
+namespace {
+
+void Compare(const std::string& target_name, uint32_t seed, int runs) {
+  std::printf("seed %u\n", seed);
+  const Result<machine::Target> target = machine::LoadTarget(target_name, {});
+  ASSERT_TRUE(target.ok()) << target.status().message();
+  std::mt19937 random(seed);
+  for (int run = 0; run < runs && !::testing::Test::HasFailure(); ++run) {
+    SCOPED_TRACE("run " + std::to_string(run));
+    const LayerCase layer = RandomLayer(&random);
+    const ir::Nest nest = NestOf(layer);
+    scheduler::Mapping mapping = RandomMapping(nest, &random);
+    if (target->memories.size() == 3) {
+      mapping.accumulator.memory = 2;
+      mapping.operands.back().memory = random() % 2 == 0 ? 2 : 0;
+    }
+    const Walk walk = WalkNest(nest, mapping, *target);
+    const machine::Counters predicted = scheduler::Predict(nest, mapping, *target);
+    EXPECT_EQ(predicted.cycles, walk.cycles);
+    EXPECT_EQ(predicted.macs_array, walk.macs);
+    EXPECT_EQ(scheduler::StepCount(nest, mapping), walk.steps);
+    machine::Counters expected;
+    for (size_t o = 0; o < walk.operands.size(); ++o) {
+      const OperandClass cls =
+          o == nest.operands.size() ? OperandClass::kPartial : nest.operands[o].cls;
+      machine::Counters::Traffic& t = expected.traffic[static_cast<size_t>(cls)];
+      t.load_bytes += walk.operands[o].load_bytes;
+      t.store_bytes += walk.operands[o].store_bytes;
+      t.load_bus_bytes += walk.operands[o].load_bus_bytes;
+      t.store_bus_bytes += walk.operands[o].store_bus_bytes;
+      expected.descriptors += walk.operands[o].descriptors;
+    }
+    EXPECT_TRUE(predicted.traffic == expected.traffic);
+    EXPECT_EQ(predicted.descriptors, expected.descriptors);
+    for (int o = 0; o <= nest.output(); ++o) {
+      const int64_t bytes = scheduler::TileBytes(nest, mapping, *target, o);
+      EXPECT_EQ(bytes, 4 * walk.operands[static_cast<size_t>(o)].largest_tile);
+    }
+  }
+}
+
+TEST(NestWalk, Edge32) { Compare("edge32", 21, 1000); }
+TEST(NestWalk, Edge32Unified) { Compare("edge32-unified", 22, 500); }
+TEST(NestWalk, Edge32Ideal) { Compare("edge32-ideal", 23, 500); }
+
+}  // namespace
+}  // namespace dla::testing
