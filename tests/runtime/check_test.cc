@@ -227,6 +227,27 @@ TEST(Check, ReportsAccumulatorsThatMissProducts) {
       << result.status().message();
 }
 
+TEST(Mutants, BreakTheAgreementOfPredictedAndCounted) {
+  const auto counted = [](const ConvCase& c) {
+    const auto result = runtime::Run(c.program, {.mode = Mode::kTimed}, {});
+    EXPECT_TRUE(result.ok()) << result.status().message();
+    return result.ok() ? result->total.counters : machine::Counters{};
+  };
+  const machine::Counters sound = counted(Sound());
+  ConvCase c = Sound();
+  Find(&c.program.groups[0], Opcode::kLoad, kWeight).predicate.not_first = 1u << kC;
+  EXPECT_LT(counted(c).dram_bytes(), sound.dram_bytes()) << "a dropped load";
+  c = Sound();
+  c.program.groups[0].operands[kInput].axes[2].bound -= 1;
+  EXPECT_LT(counted(c).dram_bytes(), sound.dram_bytes()) << "a bound off by one";
+  c = Sound();
+  c.program.groups[0].dims[kM].extent += 1;
+  EXPECT_GT(counted(c).macs_array, sound.macs_array) << "an extent off by one";
+  c = Sound();
+  SignalFirst(&c.program.groups[0], machine::Engine::kLoad, 2);
+  EXPECT_LT(counted(c).cycles, sound.cycles) << "a token signalled too early";
+}
+
 TEST(Tokens, ADeadlockIsAnError) {
   ConvCase c = Sound();
   c.program.groups[0].prologue.clear();

@@ -265,6 +265,65 @@ TEST(Vector, EveryOperationOnOneElement) {
   }
 }
 
+// Two groups: y = relu(x) stays on chip, whole; z = -y under another name, two rows at a time.
+VectorCase ResidentCase() {
+  VectorCase c;
+  c.Dim("row", 4, 2);
+  c.Dim("col", 8, 8);
+  const std::vector<AxisDesc> axes = {Axis({{0, 1}}, 4), Axis({{1, 1}}, 8)};
+  c.Operand("x", RegionKind::kInput, axes, Ramp(32));
+  c.Operand("z", RegionKind::kOutput, axes, Ramp(32));
+  c.Finish({{Load(0), Op(MicroOp::kRelu, 0)}});
+  OperandDesc resident = c.hand.group.operands[1];
+  resident.value = "y";
+  resident.resident = true;
+  resident.dram_layout = machine::DramLayout::kNone;
+  resident.region = 0;
+  resident.ring_slots = 1;
+  resident.generation_dims = 0;
+  resident.memory = 2;
+  resident.address = 4096;
+  resident.slot_bytes = 128;
+  HandGroup producer = c.hand;
+  producer.group.operands[1] = resident;
+  producer.stores.clear();
+  producer.EmitCode();
+  HandGroup consumer = c.hand;
+  resident.value = "y_reshaped";
+  consumer.group.name = "consumer";
+  consumer.group.operands[0] = resident;
+  consumer.group.programs = {{{Load(0), Op(MicroOp::kNeg, 0)}}};
+  consumer.loads.clear();
+  consumer.EmitCode();
+  c.program.groups = {producer.group, consumer.group};
+  c.program.buffers = {{.name = "y", .memory = 2, .address = 4096, .bytes = 128, .end_group = 2}};
+  return c;
+}
+
+TEST(Resident, StaysOnChipFromGroupToGroup) {
+  VectorCase c = ResidentCase();
+  std::vector<float> expected = Ramp(32);
+  for (float& v : expected) v = v < 0 ? -0.0f : -v;
+  EXPECT_EQ(c.Output(), expected);
+  const RunResult result = c.RunChecked();
+  EXPECT_EQ(result.groups[0].counters.dram_bytes(), 128);
+  EXPECT_EQ(result.groups[1].counters.dram_bytes(), 128);
+}
+
+TEST(Resident, OverwrittenBetweenGroupsIsReported) {
+  VectorCase c = ResidentCase();
+  // The consumer's output tiles lie on the resident's last row.
+  c.program.groups[1].operands[1].memory = 2;
+  c.program.groups[1].operands[1].address = 4096 + 96;
+  const auto result = runtime::Run(c.program, {.check = true}, c.inputs);
+  ASSERT_FALSE(result.ok());
+  for (const char* part :
+       {"group 'consumer': step 1: vector instruction reads operand 'y_reshaped'",
+        "expected what lies at 4192 in the buffer of 'y'", "found byte 0 of region 'z'"}) {
+    EXPECT_NE(result.status().message().find(part), std::string::npos) << result.status().message();
+  }
+}
+
 TEST(Move, ATransposeIsOnlyLoadsAndStores) {
   VectorCase c;
   c.Dim("row", 6, 2);
