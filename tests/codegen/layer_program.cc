@@ -200,12 +200,12 @@ machine::Program ProgramOf(const LayerCase& c, const scheduler::Schedule& schedu
 Ran RunProgram(const LayerCase& c, const machine::Program& program, bool check,
                std::optional<uint64_t> jitter) {
   const auto tensor = [](const machine::Port& port, const std::vector<float>& values) {
-    runtime::Tensor t = {.name = port.name, .type = port.type, .shape = port.shape};
+    Tensor t = {.name = port.name, .type = port.type, .shape = port.shape};
     t.bytes.resize(values.size() * sizeof(float));
     std::memcpy(t.bytes.data(), values.data(), t.bytes.size());
     return t;
   };
-  const std::vector<runtime::Tensor> inputs = {tensor(program.inputs[0], c.input),
+  const std::vector<Tensor> inputs = {tensor(program.inputs[0], c.input),
                                                tensor(program.inputs[1], c.residual_values)};
   const Result<runtime::RunResult> result =
       runtime::Run(program, {.check = check, .jitter = jitter}, inputs);
