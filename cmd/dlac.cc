@@ -32,7 +32,7 @@ struct Options {
   std::string target = "edge32";
   std::vector<std::string> memories, dims, shapes;
   std::string optimize = "balanced", residency = "one-step", fuse = "on";
-  std::string schedule, report, dump_dir, stop_after, print_target;
+  std::string schedule, use_schedule, report, dump_dir, stop_after, print_target;
   bool check = false, list_targets = false, list_ops = false, no_host = false;
   bool quiet = false, verbose = false;
 };
@@ -52,6 +52,9 @@ void Describe(CLI::App* app, Options* o) {
   app->add_option("--residency", o->residency, "none or one-step (default)")->type_name("POLICY");
   app->add_option("--fuse", o->fuse, "on (default) or off")->type_name("on|off");
   app->add_option("--schedule", o->schedule, "write the schedule as JSON")->type_name("FILE");
+  app->add_option("--use-schedule", o->use_schedule,
+                  "take mappings and residents from this schedule, whole or partial")
+      ->type_name("FILE");
   app->add_option("--report", o->report, "print a report: text or json")->type_name("FORM");
   app->add_option("--dump-dir", o->dump_dir, "write the graph's text after each pass")
       ->type_name("DIR");
@@ -180,9 +183,22 @@ Status RunAllPasses(const Options& o, ir::Graph* graph) {
   return dumped;
 }
 
+Result<scheduler::GivenSchedule> ReadGiven(const std::string& path) {
+  constexpr int64_t kMostBytes = int64_t{1} << 30;
+  DLA_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path, kMostBytes));
+  Result<scheduler::GivenSchedule> given = scheduler::ParseGivenSchedule(text);
+  if (!given.ok()) return given.status().At(path);
+  return given;
+}
+
 Status Compile(const Options& o) {
   DLA_ASSIGN_OR_RETURN(const frontend::ImportOptions import_options, ImportOptionsOf(o));
-  DLA_ASSIGN_OR_RETURN(const scheduler::ScheduleOptions options, ScheduleOptionsOf(o));
+  DLA_ASSIGN_OR_RETURN(scheduler::ScheduleOptions options, ScheduleOptionsOf(o));
+  scheduler::GivenSchedule given;
+  if (!o.use_schedule.empty()) {
+    DLA_ASSIGN_OR_RETURN(given, ReadGiven(o.use_schedule));
+    options.given = &given;
+  }
   DLA_ASSIGN_OR_RETURN(const machine::Target target, TargetOf(o));
   DLA_ASSIGN_OR_RETURN(ir::Graph graph, frontend::ImportOnnx(o.model, import_options));
   DLA_RETURN_IF_ERROR(RunAllPasses(o, &graph));

@@ -169,8 +169,8 @@ class Importer {
     const Status status = TryNode(proto);
     if (status.ok()) return;
     if (status.code() != ErrorCode::kOk && !status.message().empty()) {
-      problems_.Add(status.At(Concat("node '", NodeName(proto), "' (", OpName(proto), ", opset ",
-                                     opset_, ")")));
+      problems_.Add(status.At(
+          Concat("node '", NodeName(proto), "' (", OpName(proto), ", opset ", opset_, ")")));
     }
     // Users of its results are not reported: the cause is.
     for (const std::string& name : proto.output()) {
@@ -184,7 +184,8 @@ class Importer {
   }
 
   static std::string OpName(const onnx::NodeProto& proto) {
-    return IsDefaultDomain(proto.domain()) ? proto.op_type() : proto.domain() + "." + proto.op_type();
+    return IsDefaultDomain(proto.domain()) ? proto.op_type()
+                                           : proto.domain() + "." + proto.op_type();
   }
 
   Status TryNode(const onnx::NodeProto& proto) {
@@ -239,8 +240,8 @@ class Importer {
     while (!node->inputs.empty() && node->inputs.back() == kNoValue) node->inputs.pop_back();
     const int count = static_cast<int>(node->inputs.size());
     const int most = std::max(def.max_inputs, def.max_file_inputs);
-    const bool any = def.max_inputs == ir::OpDef::kVariadic ||
-                     def.max_file_inputs == ir::OpDef::kVariadic;
+    const bool any =
+        def.max_inputs == ir::OpDef::kVariadic || def.max_file_inputs == ir::OpDef::kVariadic;
     if (count < def.min_inputs || (!any && count > most)) {
       return Malformed("it has ", count, " inputs; ", def.min_inputs,
                        any ? " or more" : Concat(" to ", most), " are possible");
@@ -259,7 +260,8 @@ class Importer {
 
   Status Infer(const onnx::NodeProto& proto, const ir::OpDef& def, ir::Node node) {
     // Inference asks which outputs are used; their values do not exist yet.
-    for (const std::string& name : proto.output()) node.outputs.push_back(name.empty() ? kNoValue : 0);
+    for (const std::string& name : proto.output())
+      node.outputs.push_back(name.empty() ? kNoValue : 0);
     std::vector<ir::TensorType> types;
     DLA_RETURN_IF_ERROR(def.infer(graph_, node, &types));
     for (const ir::TensorType& type : types) {
@@ -331,8 +333,8 @@ class Importer {
   ir::Graph graph_;
   ir::Rewriter rewriter_;
   int opset_ = 0;
-  std::map<std::string, ValueId> values_;         // kNoValue: a node with a problem makes it
-  std::map<std::string, std::string> unusable_;   // initializers of no use, and why
+  std::map<std::string, ValueId> values_;        // kNoValue: a node with a problem makes it
+  std::map<std::string, std::string> unusable_;  // initializers of no use, and why
   Problems problems_;
 };
 
@@ -341,7 +343,8 @@ Result<std::shared_ptr<const onnx::ModelProto>> ParseModel(const std::string& pa
   DLA_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, MappedFile::Open(path));
   const size_t size = file->bytes().size();
   if (size > static_cast<size_t>(std::numeric_limits<int>::max())) {
-    return Unsupported("the file has ", size, " bytes; ONNX files end at 2 GiB (larger weights "
+    return Unsupported("the file has ", size,
+                       " bytes; ONNX files end at 2 GiB (larger weights "
                        "belong into external data)");
   }
   auto model = std::make_shared<onnx::ModelProto>();

@@ -26,7 +26,8 @@ class ShapeResolver {
       }
     }
     for (const auto& [name, size] : options_.dims) {
-      if (!symbol_names.contains(name)) return Usage("--dim ", name, ": no input has a dimension of this name");
+      if (!symbol_names.contains(name))
+        return Usage("--dim ", name, ": no input has a dimension of this name");
     }
     for (const auto& [name, shape] : options_.shapes) {
       if (!input_names.contains(name)) return Usage("--shape ", name, ": there is no such input");
@@ -62,8 +63,8 @@ class ShapeResolver {
         shape.back() = symbol->second.size;
       } else if (dim.has_dim_param() && !dim.dim_param().empty()) {
         if (named_.insert(dim.dim_param()).second) {
-          Add(problems, Concat("input '", input.name(), "': dimension ", i, " ('",
-                               dim.dim_param(), "') is free: --dim ", dim.dim_param(), "=VALUE"));
+          Add(problems, Concat("input '", input.name(), "': dimension ", i, " ('", dim.dim_param(),
+                               "') is free: --dim ", dim.dim_param(), "=VALUE"));
         }
       } else {
         Add(problems, Concat("input '", input.name(), "': dimension ", i, " is free: --shape ",

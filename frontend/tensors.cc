@@ -118,8 +118,8 @@ std::shared_ptr<const ir::Constant> TensorReader::Refer(const void* bytes,
   return constant;
 }
 
-Result<std::shared_ptr<const ir::Constant>> TensorReader::ReadExternal(
-    const TensorProto& tensor, const ir::TensorType& type) {
+Result<std::shared_ptr<const ir::Constant>> TensorReader::ReadExternal(const TensorProto& tensor,
+                                                                       const ir::TensorType& type) {
   DLA_ASSIGN_OR_RETURN(const ExternalPlace place, ReadPlace(tensor));
   std::shared_ptr<const MappedFile>& file = files_[place.location];
   if (file == nullptr) {
@@ -155,8 +155,8 @@ Result<std::shared_ptr<const ir::Constant>> TensorReader::ReadFields(const Tenso
     return Refer(tensor.raw_data().data(), static_cast<int64_t>(tensor.raw_data().size()));
   }
   const auto whole = [&](const auto& field) {
-    return Refer(field.data(), static_cast<int64_t>(static_cast<size_t>(field.size()) *
-                                                    sizeof(field.data()[0])));
+    return Refer(field.data(),
+                 static_cast<int64_t>(static_cast<size_t>(field.size()) * sizeof(field.data()[0])));
   };
   switch (type.type) {
     case ElementType::kF32:

@@ -64,9 +64,8 @@ std::vector<int64_t> NestBuilder::OutputStrides(ValueId value,
 
 void NestBuilder::BindInput(int position, int operand) { input_operand_[Idx(position)] = operand; }
 
-void NestBuilder::AddFusedAndOutput(const std::vector<OutputAxis>& axes,
-                                    OperandClass output_class, int unit_loop,
-                                    int other_unit_loop) {
+void NestBuilder::AddFusedAndOutput(const std::vector<OutputAxis>& axes, OperandClass output_class,
+                                    int unit_loop, int other_unit_loop) {
   for (const FusedOp& op : node_.fused) {
     for (const int position : op.inputs) {
       if (position < 0 || input_operand_[Idx(position)] >= 0) continue;

@@ -19,8 +19,9 @@ T Get(const AttributeMap& attributes, const std::string& name, T fallback) {
 
 const OpDef* FindOperator(std::string_view name) {
   const std::span<const OpDef* const> table = OperatorTable();
-  const auto it = std::lower_bound(table.begin(), table.end(), name,
-                                   [](const OpDef* row, std::string_view n) { return row->name < n; });
+  const auto it =
+      std::lower_bound(table.begin(), table.end(), name,
+                       [](const OpDef* row, std::string_view n) { return row->name < n; });
   return it != table.end() && (*it)->name == name ? *it : nullptr;
 }
 

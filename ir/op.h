@@ -57,7 +57,7 @@ struct OpDef {
   bool onnx = true;     // a file may contain it
   int first_opset = 1;  // of the ONNX operator
   int min_inputs = 1;
-  int max_inputs = 1;  // of the canonical form; kVariadic: no limit
+  int max_inputs = 1;       // of the canonical form; kVariadic: no limit
   int max_file_inputs = 0;  // of the ONNX node, where that is more
   int min_outputs = 1;
   int max_outputs = 1;

@@ -82,9 +82,7 @@ std::vector<Node> Rewriter::TakeNodes() {
 }
 
 UseCounts::UseCounts(const Graph& graph)
-    : by_nodes(graph.values.size()),
-      is_output(graph.values.size()),
-      is_input(graph.values.size()) {
+    : by_nodes(graph.values.size()), is_output(graph.values.size()), is_input(graph.values.size()) {
   for (const Node& node : graph.nodes) {
     for (const ValueId id : node.inputs) {
       if (id != kNoValue) ++by_nodes[Idx(id)];

@@ -50,7 +50,6 @@ class Rewriter {
   ValueId AddRenamed(const std::string& name, TensorType type);
 
  private:
-
   Graph* graph_;
   Node origin_;
   std::vector<Node> nodes_;

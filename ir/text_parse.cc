@@ -36,7 +36,8 @@ class Line {
   std::string Word() {
     Skip();
     size_t end = 0;
-    while (end < text_.size() && std::string_view(" ,()[]{}=|@").find(text_[end]) == std::string_view::npos) {
+    while (end < text_.size() &&
+           std::string_view(" ,()[]{}=|@").find(text_[end]) == std::string_view::npos) {
       ++end;
     }
     if (end == 0) Fail("a word expected");
@@ -135,8 +136,7 @@ ValueId Id(Line* line) {
 }
 
 std::vector<ValueId> Ids(Line* line) {
-  return List<ValueId>(line, '(', ')',
-                       [&] { return line->Take("_") ? kNoValue : Id(line); });
+  return List<ValueId>(line, '(', ')', [&] { return line->Take("_") ? kNoValue : Id(line); });
 }
 
 // 3, 0.5f, "text", [1,2], [1f,2f]f. A number with an f behind it is a float.

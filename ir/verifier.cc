@@ -36,7 +36,8 @@ class Verifier {
 
   void CheckIds(const std::vector<ValueId>& ids, bool optional, const std::string& where) {
     for (const ValueId id : ids) {
-      if (!Exists(id) && !(optional && id == kNoValue)) Fault(where, ": value ", id, " does not exist");
+      if (!Exists(id) && !(optional && id == kNoValue))
+        Fault(where, ": value ", id, " does not exist");
     }
   }
 
@@ -50,7 +51,8 @@ class Verifier {
         Fault(where, ": the shape ", ShapeText(value.shape), " is not possible");
         continue;
       }
-      if (value.constant != nullptr && value.constant->size_bytes != TypeBytes(value.type, *count)) {
+      if (value.constant != nullptr &&
+          value.constant->size_bytes != TypeBytes(value.type, *count)) {
         Fault(where, ": ", value.constant->size_bytes, " bytes for ", *count, " elements of ",
               TypeName(value.type));
       }
@@ -128,7 +130,8 @@ class Verifier {
     const OpDef* def = FindOperator(node.op);
     if (def == nullptr) return Fault(where, ": no such operator");
     const int limit = std::max(def->max_inputs, def->max_file_inputs);
-    const bool any = def->max_inputs == OpDef::kVariadic || def->max_file_inputs == OpDef::kVariadic;
+    const bool any =
+        def->max_inputs == OpDef::kVariadic || def->max_file_inputs == OpDef::kVariadic;
     const size_t most = any ? node.inputs.size() : Idx(limit);
     if (node.inputs.size() < Idx(def->min_inputs)) {
       return Fault(where, ": ", node.inputs.size(), " operands, at least ", def->min_inputs);
@@ -184,7 +187,8 @@ class Verifier {
       }
       for (const int input : op.inputs) {
         if (input < -static_cast<int>(k) - 1 ||
-            (input >= 0 && (Idx(input) >= node.inputs.size() || Idx(input) < Idx(def.max_inputs)))) {
+            (input >= 0 &&
+             (Idx(input) >= node.inputs.size() || Idx(input) < Idx(def.max_inputs)))) {
           Fault(where, ": fused ", op.op, " has the operand ", input, ", which is not there");
         } else if (input >= 0) {
           CheckFusedOperand(node.inputs[Idx(input)], shape, where);

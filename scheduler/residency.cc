@@ -42,9 +42,9 @@ bool IsGraphOutput(const ir::Graph& graph, ir::ValueId root) {
 
 class Planner {
  public:
-  Planner(const ir::Graph& graph, const std::vector<ir::Nest>& nests,
-          const std::set<int>& forbidden, Searcher* searcher)
-      : graph_(graph), nests_(nests), forbidden_(forbidden), searcher_(*searcher) {
+  Planner(const ir::Graph& graph, const std::vector<ir::Nest>& nests, const ResidencyRules& rules,
+          Searcher* searcher)
+      : graph_(graph), nests_(nests), rules_(rules), searcher_(*searcher) {
     const auto flows = FlowsOf(graph, nests);
     handed_over_.resize(nests.size(), ir::kNoValue);
     for (size_t g = 0; g + 1 < nests.size(); ++g) {
@@ -62,6 +62,7 @@ class Planner {
   }
 
   Result<ResidencyPlan> Run(const std::function<void(size_t, size_t)>& progress) {
+    DLA_RETURN_IF_ERROR(CheckGiven());
     // states[g]: choices for the result of group g; least[g][s]: cost of groups 0..g when it is s.
     std::vector<std::vector<int>> states(nests_.size());
     std::vector<std::vector<double>> least(nests_.size());
@@ -81,6 +82,7 @@ class Planner {
         from[g].push_back(best_from);
       }
       if (*std::min_element(least[g].begin(), least[g].end()) == kImpossible) {
+        if (!given_fault_.ok()) return given_fault_;
         return DoesNotFit("node '", graph_.nodes[g].name, "'");
       }
     }
@@ -89,11 +91,50 @@ class Planner {
   }
 
  private:
-  // -1, and every scratchpad in which the result of group g may stay.
+  // Every given group and value exists, and each value can stay where it is said to.
+  Status CheckGiven() const {
+    if (rules_.given == nullptr) return Status();
+    for (const auto& [name, mapping] : rules_.given->groups) {
+      const bool known = std::any_of(graph_.nodes.begin(), graph_.nodes.end(),
+                                     [&](const ir::Node& node) { return node.name == name; });
+      if (!known) return Usage("group '", name, "': the model has no group of that name");
+    }
+    if (!rules_.given->values) return Status();
+    for (const auto& [name, memory] : *rules_.given->values) {
+      const int m = searcher_.target().MemoryIndex(memory);
+      if (m < 0) return Usage("value '", name, "': there is no scratchpad '", memory, "'");
+      bool can_stay = false;
+      for (size_t g = 0; g < nests_.size(); ++g) {
+        if (handed_over_[g] == ir::kNoValue || NameOf(handed_over_[g]) != name) continue;
+        const std::vector<int> choices = AllChoices(g);
+        can_stay = std::find(choices.begin(), choices.end(), m) != choices.end();
+      }
+      if (!can_stay) {
+        return Usage(
+            "value '", name, "' cannot stay in '", memory,
+            "': only a value that one group makes and only the next one uses can stay, in ",
+            "a scratchpad that holds its classes and is large enough");
+      }
+    }
+    return Status();
+  }
+
+  const std::string& NameOf(ir::ValueId value) const { return graph_.values[At(value)].name; }
+
+  // The choices for the result of group g: -1, or a scratchpad in which it stays.
   std::vector<int> Choices(size_t g) const {
+    if (rules_.forbidden.count(static_cast<int>(g)) != 0) return {-1};
+    if (rules_.given == nullptr || !rules_.given->values) return AllChoices(g);
+    if (handed_over_[g] == ir::kNoValue) return {-1};
+    const auto it = rules_.given->values->find(NameOf(handed_over_[g]));
+    if (it == rules_.given->values->end()) return {-1};
+    return {searcher_.target().MemoryIndex(it->second)};
+  }
+
+  std::vector<int> AllChoices(size_t g) const {
     std::vector<int> choices = {-1};
     const ir::ValueId root = handed_over_[g];
-    if (root == ir::kNoValue || forbidden_.count(static_cast<int>(g)) != 0) return choices;
+    if (root == ir::kNoValue) return choices;
     const auto& memories = searcher_.target().memories;
     for (size_t m = 0; m < memories.size(); ++m) {
       bool holds = memories[m].Holds(nests_[g].operands.back().cls);
@@ -127,7 +168,36 @@ class Planner {
       reserved[At(after)] += Reserved(handed_over_[g], At(after));
       resident_in[At(nest.output())] = after;
     }
+    const GivenMapping* given = GivenFor(g);
+    if (given != nullptr) return Resolve(*given, g, resident_in, reserved);
     return searcher_.Find(nest, resident_in, reserved);
+  }
+
+  const GivenMapping* GivenFor(size_t g) const {
+    if (rules_.given == nullptr) return nullptr;
+    const auto it = rules_.given->groups.find(graph_.nodes[g].name);
+    return it == rules_.given->groups.end() ? nullptr : &it->second;
+  }
+
+  // The given mapping with these residents; null (and a fault) if it is illegal.
+  const SearchResult* Resolve(const GivenMapping& given, size_t g,
+                              const std::vector<int>& resident_in,
+                              const std::vector<int64_t>& reserved) {
+    const std::string where = "group '" + graph_.nodes[g].name + "'";
+    const Result<Mapping> mapping = ResolveMapping(given, nests_[g], searcher_.target(), reserved);
+    if (!mapping.ok()) {
+      given_fault_ = mapping.status().At(where);
+      return nullptr;
+    }
+    for (size_t o = 0; o < resident_in.size(); ++o) {
+      const OperandPlace& place = mapping->operands[o];
+      if ((place.resident ? place.memory : -1) != resident_in[o]) {
+        given_fault_ = Usage(where, ": operands[", o, "] is ", place.resident ? "" : "not ",
+                             "resident, which does not agree with 'values'");
+        return nullptr;
+      }
+    }
+    return searcher_.Keep(nests_[g], *mapping);
   }
 
   // The objective as one number that adds up over groups. `balanced` trades 5 % of the cycles that
@@ -180,9 +250,10 @@ class Planner {
 
   const ir::Graph& graph_;
   const std::vector<ir::Nest>& nests_;
-  const std::set<int>& forbidden_;
+  const ResidencyRules& rules_;
   Searcher& searcher_;
   std::vector<ir::ValueId> handed_over_;
+  Status given_fault_;
 };
 
 }  // namespace
@@ -193,9 +264,9 @@ int64_t RootBytes(const ir::Graph& graph, ir::ValueId root) {
 }
 
 Result<ResidencyPlan> PlanResidency(const ir::Graph& graph, const std::vector<ir::Nest>& nests,
-                                    const std::set<int>& forbidden, Searcher* searcher,
+                                    const ResidencyRules& rules, Searcher* searcher,
                                     const std::function<void(size_t, size_t)>& progress) {
-  return Planner(graph, nests, forbidden, searcher).Run(progress);
+  return Planner(graph, nests, rules, searcher).Run(progress);
 }
 
 }  // namespace dla::scheduler

@@ -11,6 +11,7 @@
 
 #include "ir/graph.h"
 #include "ir/nest.h"
+#include "scheduler/given_schedule.h"
 #include "scheduler/searcher.h"
 #include "support/status.h"
 
@@ -23,10 +24,17 @@ struct ResidencyPlan {
   std::vector<ir::ValueId> handed_over;       // the value that could stay (its root), or kNoValue
 };
 
-// `forbidden`: groups whose result may not stay. kDoesNotFit names the first group for which no
-// mapping fits at all. `progress` (may be empty) is called before each group and at the end.
+// What limits the choice.
+struct ResidencyRules {
+  std::set<int> forbidden;               // groups whose result may not stay
+  const GivenSchedule* given = nullptr;  // mappings and values that the user gives, or null
+};
+
+// kDoesNotFit names the first group for which no mapping fits at all, kUsage what is wrong with a
+// given mapping or value. `progress` (may be empty) is called before each group and at the end.
+// The plan's mappings stay valid as long as the searcher.
 Result<ResidencyPlan> PlanResidency(const ir::Graph& graph, const std::vector<ir::Nest>& nests,
-                                    const std::set<int>& forbidden, Searcher* searcher,
+                                    const ResidencyRules& rules, Searcher* searcher,
                                     const std::function<void(size_t, size_t)>& progress);
 
 // Bytes of a root value's dense buffer.

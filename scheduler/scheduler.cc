@@ -162,21 +162,23 @@ Result<Schedule> MakeSchedule(const ir::Graph& graph, const machine::Target& tar
                               const ScheduleOptions& options) {
   DLA_ASSIGN_OR_RETURN(const std::vector<ir::Nest> nests, BuildNests(graph, target));
   Searcher searcher(target, options.objective);
-  std::set<int> forbidden;
+  ResidencyRules rules = {.given = options.given};
   if (options.residency == ResidencyPolicy::kNone) {
-    for (int g = 0; g < static_cast<int>(nests.size()); ++g) forbidden.insert(g);
+    for (int g = 0; g < static_cast<int>(nests.size()); ++g) rules.forbidden.insert(g);
   }
   while (true) {
-    Result<ResidencyPlan> plan =
-        PlanResidency(graph, nests, forbidden, &searcher, options.progress);
-    if (!plan.ok()) return TooSmall(nests, target, plan.status());
+    Result<ResidencyPlan> plan = PlanResidency(graph, nests, rules, &searcher, options.progress);
+    if (!plan.ok()) {
+      if (plan.status().code() != ErrorCode::kDoesNotFit) return plan.status();
+      return TooSmall(nests, target, plan.status());
+    }
     Schedule schedule = {.target = target, .objective = options.objective};
     schedule.groups = MakeGroups(graph, nests, *plan);
     for (ScheduledGroup& group : schedule.groups) ListBuffers(target, &group);
     ListResidents(graph, *plan, &schedule);
     const int memory = PlaceAll(&schedule);
     if (memory >= 0) {
-      forbidden.insert(LargestResident(schedule, memory));
+      rules.forbidden.insert(LargestResident(schedule, memory));
       continue;
     }
     DLA_RETURN_IF_ERROR(LayOutDram(graph, &schedule));

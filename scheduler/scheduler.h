@@ -5,6 +5,7 @@
 
 #include "ir/graph.h"
 #include "machine/target.h"
+#include "scheduler/given_schedule.h"
 #include "scheduler/objective.h"
 #include "scheduler/schedule.h"
 #include "support/status.h"
@@ -19,12 +20,15 @@ enum class ResidencyPolicy : uint8_t {
 struct ScheduleOptions {
   Objective objective = Objective::kBalanced;
   ResidencyPolicy residency = ResidencyPolicy::kOneStep;
+  // Mappings and residents that the user gives (whole or partial); may be null.
+  const GivenSchedule* given = nullptr;
   // Called before each group is mapped, and at the end with done == groups; may be empty.
   std::function<void(size_t done, size_t groups)> progress;
 };
 
 // Schedules the graph (after all passes of ir/pass.h) on the target. kUnsupported: a type or
-// operation that the target lacks, all of them at once; kDoesNotFit: the message names the smallest
+// operation that the target lacks, all of them at once; kUsage: what is illegal in the given
+// schedule; kDoesNotFit: the message names the smallest
 // size of each scratchpad that would do and the least common scale.
 Result<Schedule> MakeSchedule(const ir::Graph& graph, const machine::Target& target,
                               const ScheduleOptions& options);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "scheduler/predict.h"
+
 namespace dla::scheduler {
 
 int64_t UsableBytes(const machine::Memory& memory) {
@@ -45,6 +47,11 @@ const SearchResult* Searcher::Find(const ir::Nest& nest, const std::vector<int>&
   auto [it, is_new] = found_.try_emplace(std::move(key));
   if (is_new) it->second = SearchMapping(problem);
   return it->second ? &*it->second : nullptr;
+}
+
+const SearchResult* Searcher::Keep(const ir::Nest& nest, const Mapping& mapping) {
+  kept_.push_back({.mapping = mapping, .predicted = Predict(nest, mapping, target_)});
+  return &kept_.back();
 }
 
 }  // namespace dla::scheduler

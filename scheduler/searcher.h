@@ -1,6 +1,7 @@
 // Searches with a memory: layers of the same shape are searched once.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <string>
 #include <vector>
@@ -20,6 +21,9 @@ class Searcher {
   const SearchResult* Find(const ir::Nest& nest, const std::vector<int>& resident_in,
                            const std::vector<int64_t>& reserved_bytes);
 
+  // A mapping that was not searched, with its prediction; valid as long as the searcher.
+  const SearchResult* Keep(const ir::Nest& nest, const Mapping& mapping);
+
   const machine::Target& target() const { return target_; }
   Objective objective() const { return objective_; }
 
@@ -27,6 +31,7 @@ class Searcher {
   const machine::Target& target_;
   Objective objective_;
   std::map<std::vector<int64_t>, std::optional<SearchResult>> found_;
+  std::deque<SearchResult> kept_;
 };
 
 // Everything of a nest that a mapping's cost depends on, as numbers: equal keys, equal costs.

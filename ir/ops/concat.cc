@@ -10,9 +10,8 @@ constexpr AttributeDef kAttributes[] = {{"axis", AttributeKind::kInt, "", true, 
 
 Status Infer(const Graph& graph, const Node& node, std::vector<TensorType>* outputs) {
   const Value& first = InputValue(graph, node, 0);
-  DLA_ASSIGN_OR_RETURN(const int64_t axis,
-                       NormalizeAxis(GetInt(node.attributes, "axis", 0),
-                                     static_cast<int64_t>(first.shape.size())));
+  DLA_ASSIGN_OR_RETURN(const int64_t axis, NormalizeAxis(GetInt(node.attributes, "axis", 0),
+                                                         static_cast<int64_t>(first.shape.size())));
   TensorType result{first.type, first.shape};
   for (size_t i = 1; i < node.inputs.size(); ++i) {
     const Value& other = InputValue(graph, node, static_cast<int>(i));
@@ -35,9 +34,9 @@ Status Infer(const Graph& graph, const Node& node, std::vector<TensorType>* outp
 
 Status Evaluate(const Node& node, std::span<const TensorView> inputs, std::span<Tensor> outputs) {
   Tensor& output = outputs[0];
-  DLA_ASSIGN_OR_RETURN(const int64_t axis,
-                       NormalizeAxis(GetInt(node.attributes, "axis", 0),
-                                     static_cast<int64_t>(output.shape.size())));
+  DLA_ASSIGN_OR_RETURN(
+      const int64_t axis,
+      NormalizeAxis(GetInt(node.attributes, "axis", 0), static_cast<int64_t>(output.shape.size())));
   const Shape strides = DenseStrides(output.shape);
   const int64_t bytes = TypeBytes(output.type, 1);
   int64_t start = 0;

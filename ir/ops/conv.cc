@@ -160,9 +160,8 @@ void AddWeightAndBias(const Graph& graph, const Node& node, const ConvShape& sha
 
 Result<Nest> ConvNest(const Graph& graph, const Node& node) {
   Window window;
-  DLA_ASSIGN_OR_RETURN(const ConvShape shape,
-                       Resolve(node, InputValue(graph, node, 0).shape,
-                               InputValue(graph, node, 1).shape, &window));
+  DLA_ASSIGN_OR_RETURN(const ConvShape shape, Resolve(node, InputValue(graph, node, 0).shape,
+                                                      InputValue(graph, node, 1).shape, &window));
   NestBuilder builder(graph, node, Anchor::kContraction);
   const Loops l = AddLoops(shape, &builder);
   AddInput(graph, node, shape, l, &builder);

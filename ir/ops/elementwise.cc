@@ -156,9 +156,9 @@ int EmitClip(const AttributeMap& attributes, std::span<const int> x, MicroProgra
 }
 
 // max(0, min(1, alpha * x + beta))
-int EmitHardSigmoid(const AttributeMap& attributes, std::span<const int> x,
-                    MicroProgram* program) {
-  const int alpha = AppendMicro(program, MicroOp::kConst, 0, 0, GetFloat(attributes, "alpha", 0.2f));
+int EmitHardSigmoid(const AttributeMap& attributes, std::span<const int> x, MicroProgram* program) {
+  const int alpha =
+      AppendMicro(program, MicroOp::kConst, 0, 0, GetFloat(attributes, "alpha", 0.2f));
   const int scaled = AppendMicro(program, MicroOp::kMul, x[0], alpha);
   const int beta = AppendMicro(program, MicroOp::kConst, 0, 0, GetFloat(attributes, "beta", 0.5f));
   const int line = AppendMicro(program, MicroOp::kAdd, scaled, beta);

@@ -109,12 +109,11 @@ Status Lower(Rewriter* rewriter, const Node& node) {
   }
   std::vector<ValueId> slices;
   for (const int64_t index : picks.indices) {
-    DLA_ASSIGN_OR_RETURN(slices.emplace_back(),
-                         rewriter->Add("StridedSlice", {node.inputs[0]},
-                                       SliceOf(data, picks.axis, index, 1, 1)));
+    DLA_ASSIGN_OR_RETURN(
+        slices.emplace_back(),
+        rewriter->Add("StridedSlice", {node.inputs[0]}, SliceOf(data, picks.axis, index, 1, 1)));
   }
-  rewriter->Finish("Concat", slices, {{"axis", static_cast<int64_t>(picks.axis)}},
-                   node.outputs[0]);
+  rewriter->Finish("Concat", slices, {{"axis", static_cast<int64_t>(picks.axis)}}, node.outputs[0]);
   return {};
 }
 

@@ -82,8 +82,8 @@ Tensor Expand(const TensorView& operand, const Shape& batch, bool transposed) {
   shape.push_back(from[rank - 2]);
   shape.push_back(from[rank - 1]);
   Tensor result = Tensor::Zeros({ElementType::kF32, shape});
-  CopyStrided(shape, 4, operand.bytes, BroadcastStrides(from, strides, shape),
-              result.bytes.data(), DenseStrides(shape));
+  CopyStrided(shape, 4, operand.bytes, BroadcastStrides(from, strides, shape), result.bytes.data(),
+              DenseStrides(shape));
   return result;
 }
 

@@ -33,7 +33,8 @@ std::span<const OpDef> MapRows();
 extern const OpDef kAveragePoolOp, kBatchNormalizationOp, kCastOp, kConcatOp, kConstantOfShapeOp,
     kConvOp, kCopyOp, kDropoutOp, kFlattenOp, kGatherOp, kGemmOp, kGlobalAveragePoolOp,
     kGlobalMaxPoolOp, kIdentityOp, kMatMulOp, kMaxPoolOp, kPadOp, kReduceMaxOp, kReduceMeanOp,
-    kReduceMinOp, kReduceSumOp, kReshapeOp, kResizeOp, kShapeOp, kSizeOp, kSliceOp, kSoftmaxOp, kSplitOp,
-    kSqueezeOp, kStridedSliceOp, kSumPoolOp, kTransposeOp, kUnsqueezeOp, kUpsampleOp, kViewOp;
+    kReduceMinOp, kReduceSumOp, kReshapeOp, kResizeOp, kShapeOp, kSizeOp, kSliceOp, kSoftmaxOp,
+    kSplitOp, kSqueezeOp, kStridedSliceOp, kSumPoolOp, kTransposeOp, kUnsqueezeOp, kUpsampleOp,
+    kViewOp;
 
 }  // namespace dla::ir

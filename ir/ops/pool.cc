@@ -123,8 +123,8 @@ Tensor Divisors(const Window& window, const std::vector<int64_t>& input, bool wi
     }
     values = std::move(next);
   }
-  const bool same = std::all_of(values.begin(), values.end(),
-                                [&](float value) { return value == values[0]; });
+  const bool same =
+      std::all_of(values.begin(), values.end(), [&](float value) { return value == values[0]; });
   if (same) return Tensor::Floats({}, {values[0]});
   return Tensor::Floats(window.output, values);
 }

@@ -161,34 +161,56 @@ Result<Nest> ReduceNest(const Graph& graph, const Node& node) {
 }  // namespace
 
 const OpDef kReduceSumOp = {
-    .name = "ReduceSum", .kind = OpKind::kReduction, .max_file_inputs = 2, .attributes = kAttributes,
-    .infer = Infer, .evaluate = Evaluate<Reduction::kSum>, .lower = Lower,
+    .name = "ReduceSum",
+    .kind = OpKind::kReduction,
+    .max_file_inputs = 2,
+    .attributes = kAttributes,
+    .infer = Infer,
+    .evaluate = Evaluate<Reduction::kSum>,
+    .lower = Lower,
     .nest = ReduceNest<MicroOp::kReduceSum>,
 };
 
 const OpDef kReduceMaxOp = {
-    .name = "ReduceMax", .kind = OpKind::kReduction, .max_file_inputs = 2, .attributes = kAttributes,
-    .infer = Infer, .evaluate = Evaluate<Reduction::kMax>, .lower = Lower,
+    .name = "ReduceMax",
+    .kind = OpKind::kReduction,
+    .max_file_inputs = 2,
+    .attributes = kAttributes,
+    .infer = Infer,
+    .evaluate = Evaluate<Reduction::kMax>,
+    .lower = Lower,
     .nest = ReduceNest<MicroOp::kReduceMax>,
 };
 
 const OpDef kReduceMinOp = {
-    .name = "ReduceMin", .kind = OpKind::kReduction, .max_file_inputs = 2, .attributes = kAttributes,
-    .infer = Infer, .evaluate = Evaluate<Reduction::kMin>, .lower = Lower,
+    .name = "ReduceMin",
+    .kind = OpKind::kReduction,
+    .max_file_inputs = 2,
+    .attributes = kAttributes,
+    .infer = Infer,
+    .evaluate = Evaluate<Reduction::kMin>,
+    .lower = Lower,
     .nest = ReduceNest<MicroOp::kReduceMin>,
 };
 
 const OpDef kReduceMeanOp = {
-    .name = "ReduceMean", .max_file_inputs = 2, .attributes = kAttributes, .infer = Infer,
+    .name = "ReduceMean",
+    .max_file_inputs = 2,
+    .attributes = kAttributes,
+    .infer = Infer,
     .lower = Lower,
 };
 
 const OpDef kGlobalAveragePoolOp = {
-    .name = "GlobalAveragePool", .infer = InferGlobal, .lower = LowerGlobal,
+    .name = "GlobalAveragePool",
+    .infer = InferGlobal,
+    .lower = LowerGlobal,
 };
 
 const OpDef kGlobalMaxPoolOp = {
-    .name = "GlobalMaxPool", .infer = InferGlobal, .lower = LowerGlobal,
+    .name = "GlobalMaxPool",
+    .infer = InferGlobal,
+    .lower = LowerGlobal,
 };
 
 }  // namespace dla::ir

@@ -192,9 +192,9 @@ Status Lower(Rewriter* rewriter, const Node& node) {
   }
   ValueId value = node.inputs[0];
   if (sizes != input) {
-    DLA_ASSIGN_OR_RETURN(
-        value, rewriter->Add("StridedSlice", {value},
-                             {{"sizes", sizes}, {"starts", starts}, {"steps", steps}}));
+    DLA_ASSIGN_OR_RETURN(value,
+                         rewriter->Add("StridedSlice", {value},
+                                       {{"sizes", sizes}, {"starts", starts}, {"steps", steps}}));
   }
   rewriter->Finish("Resize", {value}, {{"repeats", repeats}}, node.outputs[0]);
   return {};

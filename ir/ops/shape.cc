@@ -32,8 +32,7 @@ Part ShapePart(const Node& node, int64_t rank) {
 }
 
 Status InferShape(const Graph& graph, const Node& node, std::vector<TensorType>* outputs) {
-  const Part part =
-      ShapePart(node, static_cast<int64_t>(InputValue(graph, node, 0).shape.size()));
+  const Part part = ShapePart(node, static_cast<int64_t>(InputValue(graph, node, 0).shape.size()));
   outputs->push_back({ElementType::kI64, {part.end - part.start}});
   return {};
 }
@@ -130,22 +129,36 @@ Status LowerCast(Rewriter* rewriter, const Node& node) {
 }  // namespace
 
 const OpDef kShapeOp = {
-    .name = "Shape", .shape_only = true, .attributes = kShapeAttributes, .infer = InferShape,
+    .name = "Shape",
+    .shape_only = true,
+    .attributes = kShapeAttributes,
+    .infer = InferShape,
     .evaluate = EvaluateShape,
 };
 
 const OpDef kSizeOp = {
-    .name = "Size", .shape_only = true, .infer = InferSize, .evaluate = EvaluateSize,
+    .name = "Size",
+    .shape_only = true,
+    .infer = InferSize,
+    .evaluate = EvaluateSize,
 };
 
 const OpDef kConstantOfShapeOp = {
-    .name = "ConstantOfShape", .first_opset = 9, .attributes = kFillAttributes,
-    .note = "constant shape, up to 256 MiB", .infer = InferFill, .evaluate = EvaluateFill,
+    .name = "ConstantOfShape",
+    .first_opset = 9,
+    .attributes = kFillAttributes,
+    .note = "constant shape, up to 256 MiB",
+    .infer = InferFill,
+    .evaluate = EvaluateFill,
 };
 
 const OpDef kCastOp = {
-    .name = "Cast", .attributes = kCastAttributes, .note = "of constants, or to the same type",
-    .infer = InferCast, .evaluate = EvaluateCast, .lower = LowerCast,
+    .name = "Cast",
+    .attributes = kCastAttributes,
+    .note = "of constants, or to the same type",
+    .infer = InferCast,
+    .evaluate = EvaluateCast,
+    .lower = LowerCast,
 };
 
 }  // namespace dla::ir

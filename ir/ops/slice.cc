@@ -28,9 +28,7 @@ struct Range {
   Shape starts, steps, sizes;
 };
 
-Range Whole(const Shape& shape) {
-  return {Shape(shape.size(), 0), Shape(shape.size(), 1), shape};
-}
+Range Whole(const Shape& shape) { return {Shape(shape.size(), 0), Shape(shape.size(), 1), shape}; }
 
 AttributeMap Attributes(const Range& range) {
   return {{"sizes", range.sizes}, {"starts", range.starts}, {"steps", range.steps}};
@@ -96,7 +94,8 @@ Status SliceAxis(int64_t extent, int64_t start, int64_t end, int64_t step, size_
   const int64_t first = step > 0 ? place(start, 0, extent) : place(start, -1, extent - 1);
   const int64_t last = step > 0 ? place(end, 0, extent) : place(end, -1, extent - 1);
   const int64_t distance = step > 0 ? last - first : first - last;
-  const int64_t stride = step > 0 ? std::min(step, extent) : std::min(-std::max(step, -extent), extent);
+  const int64_t stride =
+      step > 0 ? std::min(step, extent) : std::min(-std::max(step, -extent), extent);
   const int64_t size = distance <= 0 ? 0 : (distance - 1) / stride + 1;
   range->starts[axis] = size == 0 ? 0 : first;
   range->steps[axis] = size <= 1 ? 1 : (step > 0 ? stride : -stride);
@@ -123,8 +122,8 @@ Result<Range> ResolveSlice(const Graph& graph, const Node& node) {
   Range range = Whole(input.shape);
   for (size_t i = 0; i < starts.size(); ++i) {
     DLA_ASSIGN_OR_RETURN(const int64_t axis, NormalizeAxis(axes[i], rank));
-    DLA_RETURN_IF_ERROR(SliceAxis(input.shape[Idx(axis)], starts[i], ends[i], steps[i], Idx(axis),
-                                  &range));
+    DLA_RETURN_IF_ERROR(
+        SliceAxis(input.shape[Idx(axis)], starts[i], ends[i], steps[i], Idx(axis), &range));
   }
   return range;
 }
@@ -132,8 +131,8 @@ Result<Range> ResolveSlice(const Graph& graph, const Node& node) {
 Status InferSlice(const Graph& graph, const Node& node, std::vector<TensorType>* outputs) {
   const Value& input = InputValue(graph, node, 0);
   DLA_ASSIGN_OR_RETURN(const Range range, ResolveSlice(graph, node));
-  const bool backwards = std::any_of(range.steps.begin(), range.steps.end(),
-                                     [](int64_t step) { return step < 0; });
+  const bool backwards =
+      std::any_of(range.steps.begin(), range.steps.end(), [](int64_t step) { return step < 0; });
   if (backwards && input.constant == nullptr) {
     return Unsupported("a negative step is supported for constants only");
   }
@@ -154,9 +153,8 @@ struct Parts {
 
 Result<Parts> ResolveSplit(const Graph& graph, const Node& node) {
   const Value& input = InputValue(graph, node, 0);
-  DLA_ASSIGN_OR_RETURN(const int64_t axis,
-                       NormalizeAxis(GetInt(node.attributes, "axis", 0),
-                                     static_cast<int64_t>(input.shape.size())));
+  DLA_ASSIGN_OR_RETURN(const int64_t axis, NormalizeAxis(GetInt(node.attributes, "axis", 0),
+                                                         static_cast<int64_t>(input.shape.size())));
   Parts parts{Idx(axis), {}};
   DLA_ASSIGN_OR_RETURN(parts.sizes, Read(graph, node, 1, "split", {}));
   const int64_t extent = input.shape[parts.axis];
@@ -210,20 +208,31 @@ Status LowerSplit(Rewriter* rewriter, const Node& node) {
 }  // namespace
 
 const OpDef kStridedSliceOp = {
-    .name = "StridedSlice", .kind = OpKind::kView, .onnx = false,
-    .attributes = kStridedAttributes, .note = "what Slice, Split and Gather become",
-    .infer = InferStrided, .evaluate = EvaluateStrided,
+    .name = "StridedSlice",
+    .kind = OpKind::kView,
+    .onnx = false,
+    .attributes = kStridedAttributes,
+    .note = "what Slice, Split and Gather become",
+    .infer = InferStrided,
+    .evaluate = EvaluateStrided,
 };
 
 const OpDef kSliceOp = {
-    .name = "Slice", .max_inputs = 5, .attributes = kSliceAttributes,
-    .note = "constant bounds; negative steps of constants only", .infer = InferSlice,
+    .name = "Slice",
+    .max_inputs = 5,
+    .attributes = kSliceAttributes,
+    .note = "constant bounds; negative steps of constants only",
+    .infer = InferSlice,
     .lower = LowerSlice,
 };
 
 const OpDef kSplitOp = {
-    .name = "Split", .max_inputs = 2, .max_outputs = OpDef::kVariadic,
-    .attributes = kSplitAttributes, .note = "constant sizes", .infer = InferSplit,
+    .name = "Split",
+    .max_inputs = 2,
+    .max_outputs = OpDef::kVariadic,
+    .attributes = kSplitAttributes,
+    .note = "constant sizes",
+    .infer = InferSplit,
     .lower = LowerSplit,
 };
 

@@ -60,8 +60,8 @@ Result<Nest> SoftmaxNest(const Graph& graph, const Node& node) {
   NestBuilder builder(graph, node, Anchor::kVector);
   std::vector<NestBuilder::OutputAxis> axes;
   for (size_t i = 0; i < input.shape.size(); ++i) {
-    axes.push_back({-1, builder.AddNumberedLoop("d", i, input.shape[i],
-                                        static_cast<int64_t>(i) == axis)});
+    axes.push_back(
+        {-1, builder.AddNumberedLoop("d", i, input.shape[i], static_cast<int64_t>(i) == axis)});
   }
   std::vector<int64_t> strides = input.storage.strides;
   if (strides[Idx(axis)] == 0) strides[Idx(axis)] = 1;

@@ -8,8 +8,7 @@
 namespace dla::ir {
 namespace {
 
-constexpr AttributeDef kAttributes[] = {
-    {"perm", AttributeKind::kInts, "reversed axes", false, ""}};
+constexpr AttributeDef kAttributes[] = {{"perm", AttributeKind::kInts, "reversed axes", false, ""}};
 
 Result<std::vector<int64_t>> Permutation(const Node& node, size_t rank) {
   std::vector<int64_t> reversed;
@@ -44,9 +43,8 @@ Status Evaluate(const Node& node, std::span<const TensorView> inputs, std::span<
 }
 
 Status Lower(Rewriter* rewriter, const Node& node) {
-  DLA_ASSIGN_OR_RETURN(
-      const std::vector<int64_t> perm,
-      Permutation(node, InputValue(rewriter->graph(), node, 0).shape.size()));
+  DLA_ASSIGN_OR_RETURN(const std::vector<int64_t> perm,
+                       Permutation(node, InputValue(rewriter->graph(), node, 0).shape.size()));
   rewriter->Finish("Transpose", node.inputs, {{"perm", perm}}, node.outputs[0]);
   return {};
 }

@@ -90,9 +90,9 @@ Status InferFlatten(const Graph& graph, const Node& node, std::vector<TensorType
   }
   if (axis < 0) axis += rank;
   const auto middle = input.shape.begin() + axis;
-  outputs->push_back({input.type,
-                      {ElementCount({input.shape.begin(), middle}),
-                       ElementCount({middle, input.shape.end()})}});
+  outputs->push_back(
+      {input.type,
+       {ElementCount({input.shape.begin(), middle}), ElementCount({middle, input.shape.end()})}});
   return {};
 }
 
@@ -154,38 +154,63 @@ Status InferSame(const Graph& graph, const Node& node, std::vector<TensorType>* 
 }  // namespace
 
 const OpDef kViewOp = {
-    .name = "View", .kind = OpKind::kView, .onnx = false, .attributes = kViewAttributes,
+    .name = "View",
+    .kind = OpKind::kView,
+    .onnx = false,
+    .attributes = kViewAttributes,
     .note = "the same elements in row-major order, seen with another shape",
-    .infer = InferView, .evaluate = EvaluateView,
+    .infer = InferView,
+    .evaluate = EvaluateView,
 };
 
 const OpDef kReshapeOp = {
-    .name = "Reshape", .first_opset = 5, .min_inputs = 2, .max_inputs = 2,
-    .attributes = kReshapeAttributes, .note = "the shape must be constant", .infer = InferReshape,
+    .name = "Reshape",
+    .first_opset = 5,
+    .min_inputs = 2,
+    .max_inputs = 2,
+    .attributes = kReshapeAttributes,
+    .note = "the shape must be constant",
+    .infer = InferReshape,
     .lower = Lower,
 };
 
 const OpDef kFlattenOp = {
-    .name = "Flatten", .attributes = kAxisAttributes, .infer = InferFlatten, .lower = Lower,
+    .name = "Flatten",
+    .attributes = kAxisAttributes,
+    .infer = InferFlatten,
+    .lower = Lower,
 };
 
 const OpDef kSqueezeOp = {
-    .name = "Squeeze", .max_inputs = 2, .attributes = kAxesAttributes, .infer = InferSqueeze,
+    .name = "Squeeze",
+    .max_inputs = 2,
+    .attributes = kAxesAttributes,
+    .infer = InferSqueeze,
     .lower = Lower,
 };
 
 const OpDef kUnsqueezeOp = {
-    .name = "Unsqueeze", .max_inputs = 2, .attributes = kAxesAttributes, .infer = InferUnsqueeze,
+    .name = "Unsqueeze",
+    .max_inputs = 2,
+    .attributes = kAxesAttributes,
+    .infer = InferUnsqueeze,
     .lower = Lower,
 };
 
 const OpDef kIdentityOp = {
-    .name = "Identity", .infer = InferSame, .lower = Lower,
+    .name = "Identity",
+    .infer = InferSame,
+    .lower = Lower,
 };
 
 const OpDef kDropoutOp = {
-    .name = "Dropout", .max_inputs = 3, .max_outputs = 2, .attributes = kDropoutAttributes,
-    .note = "of inference: passes its input on", .infer = InferSame, .lower = Lower,
+    .name = "Dropout",
+    .max_inputs = 3,
+    .max_outputs = 2,
+    .attributes = kDropoutAttributes,
+    .note = "of inference: passes its input on",
+    .infer = InferSame,
+    .lower = Lower,
 };
 
 }  // namespace dla::ir

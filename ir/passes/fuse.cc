@@ -141,8 +141,8 @@ class Fuser {
           op.inputs.push_back(static_cast<int>(link - chain.begin()) - static_cast<int>(k) - 1);
           continue;
         }
-        auto place = std::find(merged.inputs.begin() + static_cast<int64_t>(own),
-                               merged.inputs.end(), id);
+        auto place =
+            std::find(merged.inputs.begin() + static_cast<int64_t>(own), merged.inputs.end(), id);
         if (place == merged.inputs.end()) place = merged.inputs.insert(place, id);
         op.inputs.push_back(static_cast<int>(place - merged.inputs.begin()));
       }

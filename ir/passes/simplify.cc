@@ -129,7 +129,8 @@ class Simplifier {
   void DivideByPowerOfTwo(Node* node) {
     if (node->op != "Div") return;
     const auto divisor = ConstantScalar(*graph_, node->inputs[1]);
-    if (!divisor || *divisor == 0 || graph_->values[Idx(node->inputs[1])].type != ElementType::kF32) {
+    if (!divisor || *divisor == 0 ||
+        graph_->values[Idx(node->inputs[1])].type != ElementType::kF32) {
       return;
     }
     int exponent = 0;

@@ -109,8 +109,7 @@ std::map<std::string, Tensor> PatternInputs(const Graph& graph) {
   int seed = 1;
   for (const ValueId id : graph.inputs) {
     const Value& value = graph.values[Idx(id)];
-    inputs[value.name] =
-        Tensor::Floats(value.shape, Pattern(ElementCount(value.shape), seed++));
+    inputs[value.name] = Tensor::Floats(value.shape, Pattern(ElementCount(value.shape), seed++));
   }
   return inputs;
 }

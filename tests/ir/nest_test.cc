@@ -45,11 +45,14 @@ std::string Axes(const Nest& nest, int operand) {
 TEST(Nest, Convolution) {
   GraphBuilder b;
   const ValueId x = b.Input("x", {2, 4, 9, 8});
-  const ValueId conv = b.Node("Conv", "conv",
-                              {x, b.Floats("w", {6, 2, 3, 2}, Pattern(72)), b.Floats("b", {6}, Pattern(6))},
-                              {{"group", int64_t{2}}, {"strides", Shape{2, 1}}, {"dilations", Shape{1, 3}},
-                               {"pads", Shape{1, 2, 0, 1}}});
-  const ValueId sum = b.Node("Add", "sum", {b.Node("Relu", "r", {conv}), b.Input("res", {6, 4, 8})});
+  const ValueId conv = b.Node(
+      "Conv", "conv", {x, b.Floats("w", {6, 2, 3, 2}, Pattern(72)), b.Floats("b", {6}, Pattern(6))},
+      {{"group", int64_t{2}},
+       {"strides", Shape{2, 1}},
+       {"dilations", Shape{1, 3}},
+       {"pads", Shape{1, 2, 0, 1}}});
+  const ValueId sum =
+      b.Node("Add", "sum", {b.Node("Relu", "r", {conv}), b.Input("res", {6, 4, 8})});
   const Nest nest = LastNest(b.Build({sum}));
   EXPECT_EQ(nest.anchor, Anchor::kContraction);
   EXPECT_EQ(Dims(nest), "N=2 G=2 M=3 C=2 E=4 F=8 R=3 S=2");
@@ -71,9 +74,9 @@ TEST(Nest, Convolution) {
 
 TEST(Nest, OneDimensionalConvolution) {
   GraphBuilder b;
-  const ValueId conv = b.Node("Conv", "conv",
-                              {b.Input("x", {1, 2, 8}), b.Floats("w", {3, 2, 3}, Pattern(18))},
-                              {{"pads", Shape{1, 1}}});
+  const ValueId conv =
+      b.Node("Conv", "conv", {b.Input("x", {1, 2, 8}), b.Floats("w", {3, 2, 3}, Pattern(18))},
+             {{"pads", Shape{1, 1}}});
   const Nest nest = LastNest(b.Build({conv}));
   EXPECT_EQ(Dims(nest), "N=1 G=1 M=3 C=2 E=1 F=8 R=1 S=3");
   EXPECT_EQ(Axes(nest, 0), "1N+0<1*16 1G+0<1*16 1C+0<2*8 1E1R+0<1*8 1F1S-1<8*1");
@@ -82,7 +85,8 @@ TEST(Nest, OneDimensionalConvolution) {
 
 TEST(Nest, MatMul) {
   GraphBuilder b;
-  const ValueId y = b.Node("MatMul", "y", {b.Input("a", {2, 3, 4}), b.Floats("w", {4, 5}, Pattern(20))});
+  const ValueId y =
+      b.Node("MatMul", "y", {b.Input("a", {2, 3, 4}), b.Floats("w", {4, 5}, Pattern(20))});
   const Nest nest = LastNest(b.Build({y}));
   EXPECT_EQ(Dims(nest), "N=1 G=1 E=6 C=4 M=5");  // batches are rows
   EXPECT_EQ(Axes(nest, 0), "1N+0<1*1 1G+0<1*1 1E+0<6*4 1C+0<4*1");
@@ -100,8 +104,9 @@ TEST(Nest, MatMulOfActivations) {
 
 TEST(Nest, PoolingPadsWithMinusInfinity) {
   GraphBuilder b;
-  const ValueId y = b.Node("MaxPool", "y", {b.Input("x", {2, 3, 7, 7})},
-                           {{"kernel_shape", Shape{3, 3}}, {"strides", Shape{2, 2}}, {"pads", Shape{1, 1, 1, 1}}});
+  const ValueId y = b.Node(
+      "MaxPool", "y", {b.Input("x", {2, 3, 7, 7})},
+      {{"kernel_shape", Shape{3, 3}}, {"strides", Shape{2, 2}}, {"pads", Shape{1, 1, 1, 1}}});
   const Nest nest = LastNest(b.Build({y}));
   EXPECT_EQ(Dims(nest), "C=6 E=4 F=4 R=3 S=3");
   EXPECT_EQ(Axes(nest, 0), "1C+0<6*49 2E1R-1<7*7 2F1S-1<7*1");
@@ -137,7 +142,8 @@ TEST(Nest, ResizeSplitsTheOutput) {
   GraphBuilder b;
   const ValueId y = b.Node("Resize", "y",
                            {b.Input("x", {1, 2, 3, 4}), kNoValue, b.Floats("s", {4}, {1, 1, 2, 3})},
-                           {{"coordinate_transformation_mode", std::string("asymmetric")}, {"nearest_mode", std::string("floor")}});
+                           {{"coordinate_transformation_mode", std::string("asymmetric")},
+                            {"nearest_mode", std::string("floor")}});
   const ValueId sum = b.Node("Add", "sum", {y, b.Input("other", {2, 6, 12})});
   const Graph graph = b.Build({sum});
   const Nest nest = LastNest(graph);
@@ -150,7 +156,8 @@ TEST(Nest, ResizeSplitsTheOutput) {
 
 TEST(Nest, CopyIsAMove) {
   GraphBuilder b;
-  const ValueId y = b.Node("Transpose", "y", {b.Input("x", {1, 2, 3, 4})}, {{"perm", Shape{0, 2, 3, 1}}});
+  const ValueId y =
+      b.Node("Transpose", "y", {b.Input("x", {1, 2, 3, 4})}, {{"perm", Shape{0, 2, 3, 1}}});
   const Nest nest = LastNest(b.Build({y}));
   EXPECT_EQ(nest.anchor, Anchor::kMove);
   EXPECT_EQ(Dims(nest), "d2=12 d3=2");

@@ -91,8 +91,9 @@ TEST(Operators, SumAndMaxTakeAnyNumber) {
 
 TEST(Operators, MaxPool) {
   // Rows 0..3, 4..7, 8..11, 12..15.
-  EXPECT_EQ(OnRamp("MaxPool", {1, 1, 4, 4}, {{"kernel_shape", Shape{2, 2}}, {"strides", Shape{2, 2}}}),
-            (Values{5, 7, 13, 15}));
+  EXPECT_EQ(
+      OnRamp("MaxPool", {1, 1, 4, 4}, {{"kernel_shape", Shape{2, 2}}, {"strides", Shape{2, 2}}}),
+      (Values{5, 7, 13, 15}));
   // Windows 0,2,4 / 2,4 with dilation 2, padding 1 in front: first window covers -1, 1, 3.
   EXPECT_EQ(OnRamp("MaxPool", {1, 1, 5},
                    {{"kernel_shape", Shape{3}}, {"dilations", Shape{2}}, {"pads", Shape{1, 0}}}),
@@ -102,7 +103,9 @@ TEST(Operators, MaxPool) {
                    {{"kernel_shape", Shape{2}}, {"strides", Shape{2}}, {"ceil_mode", int64_t{1}}}),
             (Values{1, 3, 4}));
   EXPECT_EQ(OnRamp("MaxPool", {1, 1, 4},
-                   {{"kernel_shape", Shape{1}}, {"strides", Shape{3}}, {"pads", Shape{0, 1}},
+                   {{"kernel_shape", Shape{1}},
+                    {"strides", Shape{3}},
+                    {"pads", Shape{0, 1}},
                     {"ceil_mode", int64_t{1}}}),
             (Values{0, 3}));
 }
@@ -139,12 +142,11 @@ TEST(Operators, SoftmaxDependsOnTheOpset) {
 TEST(Operators, ConvByHand) {
   GraphBuilder b;
   // Two groups of one channel, two outputs each; kernel 1x2, stride 2 in columns, padding (0, 1).
-  const ValueId y = b.Node("Conv", "y",
-                           {b.Input("x", {1, 2, 1, 3}),
-                            b.Floats("w", {4, 1, 1, 2}, {1, 0, 0, 1, 1, 1, 2, -1}),
-                            b.Floats("b", {4}, {0, 10, 20, 30})},
-                           {{"group", int64_t{2}}, {"strides", Shape{1, 2}},
-                            {"pads", Shape{0, 0, 0, 1}}});
+  const ValueId y =
+      b.Node("Conv", "y",
+             {b.Input("x", {1, 2, 1, 3}), b.Floats("w", {4, 1, 1, 2}, {1, 0, 0, 1, 1, 1, 2, -1}),
+              b.Floats("b", {4}, {0, 10, 20, 30})},
+             {{"group", int64_t{2}}, {"strides", Shape{1, 2}}, {"pads", Shape{0, 0, 0, 1}}});
   EXPECT_EQ(Compute(b.Build({y}), {{"x", Tensor::Floats({1, 2, 1, 3}, {1, 2, 3, 4, 5, 6})}}),
             (Values{1, 3, 12, 10, 29, 26, 33, 42}));
 }
@@ -152,29 +154,30 @@ TEST(Operators, ConvByHand) {
 TEST(Operators, GemmWithEverything) {
   GraphBuilder b;
   // numpy: 0.5 * A.T @ B.T + 2 * C, A = [[1,2],[3,4]], B = [[1,0],[2,1],[0,3]], C = [[1,2,3]].
-  const ValueId y = b.Node(
-      "Gemm", "y",
-      {b.Input("a", {2, 2}), b.Floats("b", {3, 2}, {1, 0, 2, 1, 0, 3}), b.Floats("c", {1, 3}, {1, 2, 3})},
-      {{"alpha", 0.5f}, {"beta", 2.0f}, {"transA", int64_t{1}}, {"transB", int64_t{1}}});
+  const ValueId y =
+      b.Node("Gemm", "y",
+             {b.Input("a", {2, 2}), b.Floats("b", {3, 2}, {1, 0, 2, 1, 0, 3}),
+              b.Floats("c", {1, 3}, {1, 2, 3})},
+             {{"alpha", 0.5f}, {"beta", 2.0f}, {"transA", int64_t{1}}, {"transB", int64_t{1}}});
   EXPECT_EQ(Compute(b.Build({y}), {{"a", Tensor::Floats({2, 2}, {1, 2, 3, 4})}}),
             (Values{2.5f, 6.5f, 10.5f, 3, 8, 12}));
 }
 
 TEST(Operators, MatMulBroadcastsBatches) {
   GraphBuilder b;
-  const ValueId y = b.Node("MatMul", "y",
-                           {b.Input("a", {2, 1, 1, 2}), b.Floats("b", {2, 2, 1}, {1, 2, 3, 4})});
+  const ValueId y =
+      b.Node("MatMul", "y", {b.Input("a", {2, 1, 1, 2}), b.Floats("b", {2, 2, 1}, {1, 2, 3, 4})});
   EXPECT_EQ(Compute(b.Build({y}), {{"a", Tensor::Floats({2, 1, 1, 2}, {1, 1, 2, 0})}}),
             (Values{3, 7, 2, 6}));
 }
 
 TEST(Operators, BatchNormalization) {
   GraphBuilder b;
-  const ValueId y = b.Node("BatchNormalization", "y",
-                           {b.Input("x", {1, 2, 2}), b.Floats("s", {2}, {2, 1}),
-                            b.Floats("bias", {2}, {1, 0}), b.Floats("m", {2}, {3, 1}),
-                            b.Floats("v", {2}, {4, 0.25f})},
-                           {{"epsilon", 0.0f}});
+  const ValueId y =
+      b.Node("BatchNormalization", "y",
+             {b.Input("x", {1, 2, 2}), b.Floats("s", {2}, {2, 1}), b.Floats("bias", {2}, {1, 0}),
+              b.Floats("m", {2}, {3, 1}), b.Floats("v", {2}, {4, 0.25f})},
+             {{"epsilon", 0.0f}});
   // (x - 3) / 2 * 2 + 1, (x - 1) / 0.5
   EXPECT_EQ(Compute(b.Build({y}), {{"x", Tensor::Floats({1, 2, 2}, {3, 5, 1, 2})}}),
             (Values{1, 3, 0, 2}));
@@ -194,8 +197,9 @@ TEST(Operators, SliceSplitConcatGather) {
   const ValueId x = b.Input("x", {2, 4});
   const std::map<std::string, Tensor> inputs = {
       {"x", Tensor::Floats({2, 4}, {0, 1, 2, 3, 4, 5, 6, 7})}};
-  const ValueId s = b.Node("Slice", "s", {x, b.Ints("st", {-3}), b.Ints("en", {1000}),
-                                          b.Ints("ax", {1}), b.Ints("sp", {2})});
+  const ValueId s =
+      b.Node("Slice", "s",
+             {x, b.Ints("st", {-3}), b.Ints("en", {1000}), b.Ints("ax", {1}), b.Ints("sp", {2})});
   EXPECT_EQ(Compute(b.Build({s}), inputs), (Values{1, 3, 5, 7}));
   const ValueId p = b.Node("Split", "p", {x, b.Ints("parts", {1, 3})}, {{"axis", int64_t{1}}}, 2);
   EXPECT_EQ(Compute(b.Build({p}), inputs), (Values{0, 4}));
@@ -213,8 +217,8 @@ TEST(Operators, ResizeAndPad) {
                            {{"coordinate_transformation_mode", std::string("asymmetric")},
                             {"nearest_mode", std::string("floor")}});
   EXPECT_EQ(Compute(b.Build({r}), inputs), (Values{1, 1, 2, 2, 3, 3, 4, 4}));
-  const ValueId p = b.Node("Pad", "p", {x, b.Ints("pads", {0, 0, 1, 0, 0, 0, 0, -1}),
-                                        b.Floats("v", {}, {9})});
+  const ValueId p =
+      b.Node("Pad", "p", {x, b.Ints("pads", {0, 0, 1, 0, 0, 0, 0, -1}), b.Floats("v", {}, {9})});
   EXPECT_EQ(Compute(b.Build({p}), inputs), (Values{9, 1, 3}));
 }
 
@@ -235,7 +239,8 @@ TEST(Operators, RefusalsSayWhatIsWrong) {
             "the operands have shapes 1x4x8x8 and 2x4x3x3, which do not broadcast");
   EXPECT_EQ(message("Transpose", {x}, {{"perm", Shape{0, 1}}}),
             "attribute 'perm' is no permutation of the 4 axes of the input");
-  EXPECT_EQ(message("Softmax", {x}, {{"axis", int64_t{4}}}), "axis 4 is outside a tensor of rank 4");
+  EXPECT_EQ(message("Softmax", {x}, {{"axis", int64_t{4}}}),
+            "axis 4 is outside a tensor of rank 4");
   EXPECT_EQ(message("Reshape", {x, b.Ints("s", {3, -1})}, {}),
             "the input has shape 1x4x8x8 (256 elements), which cannot be seen as 3x85");
   EXPECT_EQ(b.TryNode("Reshape", {x, x}).code(), ErrorCode::kUnsupported);

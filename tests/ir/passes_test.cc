@@ -39,8 +39,9 @@ TEST(Canonicalise, ManySpellingsAreFew) {
   const ValueId pool = b.Node("GlobalAveragePool", "p", {x});
   const ValueId flat = b.Node("Flatten", "f", {pool});
   const ValueId drop = b.Node("Dropout", "d", {flat});
-  const ValueId fc = b.Node("Gemm", "fc", {drop, b.Floats("w", {5, 3}, Pattern(15)), b.Floats("c", {5}, Pattern(5))},
-                            {{"transB", int64_t{1}}});
+  const ValueId fc = b.Node(
+      "Gemm", "fc", {drop, b.Floats("w", {5, 3}, Pattern(15)), b.Floats("c", {5}, Pattern(5))},
+      {{"transB", int64_t{1}}});
   const Graph graph = b.Build({fc});
   EXPECT_EQ(Ops(After(graph, "canonicalise")), "ReduceSum Div View View MatMul Add");
   EXPECT_EQ(Ops(After(graph, "simplify")), "ReduceSum Mul View MatMul");  // 1/16 is exact
@@ -160,7 +161,8 @@ TEST(Fuse, StopsWhereAValueIsSeen) {
 TEST(Fuse, PoolingTakesAnEpilogueAndMapsJoin) {
   GraphBuilder b;
   const ValueId x = b.Input("x", {1, 3, 4, 4});
-  const ValueId pool = b.Node("AveragePool", "pool", {x}, {{"kernel_shape", Shape{2, 2}}, {"pads", Shape{1, 1, 0, 0}}});
+  const ValueId pool = b.Node("AveragePool", "pool", {x},
+                              {{"kernel_shape", Shape{2, 2}}, {"pads", Shape{1, 1, 0, 0}}});
   const ValueId gate = b.Node("Sigmoid", "gate", {b.Node("Neg", "neg", {pool})});
   const ValueId soft = b.Node("Softmax", "soft", {gate}, {{"axis", int64_t{1}}});
   const ValueId y = b.Node("Mul", "y", {soft, b.Floats("c", {3, 1, 1}, {1, 2, 3})});

@@ -41,7 +41,8 @@ class RandomGraph {
       case 2: {
         const int64_t k = Pick(1, 2);
         return Push("MaxPool", name, {x},
-                    {{"kernel_shape", Shape{k, k}}, {"strides", Shape{Pick(1, 2), 1}},
+                    {{"kernel_shape", Shape{k, k}},
+                     {"strides", Shape{Pick(1, 2), 1}},
                      {"pads", Shape{k - 1, 0, 0, k - 1}}});
       }
       case 3:
@@ -72,7 +73,8 @@ class RandomGraph {
     const ValueId w =
         builder_.Floats(name + ".w", {m, c, k, k}, Pattern(m * c * k * k, static_cast<int>(k)));
     Push("Conv", name, {x, w},
-         {{"group", groups}, {"strides", Shape{Pick(1, 2), Pick(1, 2)}},
+         {{"group", groups},
+          {"strides", Shape{Pick(1, 2), Pick(1, 2)}},
           {"pads", Shape{k - 1, k / 2, k - 1, k}}});
   }
 

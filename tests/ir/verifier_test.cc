@@ -43,8 +43,8 @@ TEST(Verifier, Structure) {
   Graph graph = Sound();
   graph.values[1].name = "x";
   graph.nodes[0].inputs[0] = 77;
-  EXPECT_EQ(VerifyFaults(graph), (Faults{"value 'x': the name is not unique",
-                                         "node 'p': value 77 does not exist"}));
+  EXPECT_EQ(VerifyFaults(graph),
+            (Faults{"value 'x': the name is not unique", "node 'p': value 77 does not exist"}));
   graph = Sound();
   Named(&graph, "k").shape = {4};
   EXPECT_EQ(VerifyFaults(graph), (Faults{"value 'k': 12 bytes for 4 elements of f32"}));
@@ -72,9 +72,10 @@ TEST(Verifier, OrderAndDefinitions) {
 TEST(Verifier, TypesAndShapes) {
   Graph graph = Sound();
   Named(&graph, "y").shape = {1, 4, 3, 4};
-  EXPECT_EQ(VerifyFaults(graph),
-            (Faults{"node 'y' (MaxPool): result 'y' is f32 1x4x3x4, inferred f32 1x4x3x3",
-                    "node 'z' (Mul): the operands have shapes 1x4x3x4 and 3, which do not broadcast"}));
+  EXPECT_EQ(
+      VerifyFaults(graph),
+      (Faults{"node 'y' (MaxPool): result 'y' is f32 1x4x3x4, inferred f32 1x4x3x3",
+              "node 'z' (Mul): the operands have shapes 1x4x3x4 and 3, which do not broadcast"}));
   graph = Sound();
   graph.nodes[0].op = "Frobnicate";
   EXPECT_EQ(VerifyFaults(graph), (Faults{"node 'p' (Frobnicate): no such operator"}));

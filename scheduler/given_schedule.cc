@@ -1,0 +1,203 @@
+#include "scheduler/given_schedule.h"
+
+#include <nlohmann/json.hpp>
+
+#include "scheduler/predict.h"
+#include "scheduler/searcher.h"
+#include "scheduler/transfers.h"
+
+namespace dla::scheduler {
+namespace {
+
+using Json = nlohmann::json;
+
+size_t At(int i) { return static_cast<size_t>(i); }
+
+Result<GivenMapping> ParseMapping(const Json& json) {
+  GivenMapping mapping;
+  if (!json.is_object()) return Malformed("is not an object");
+  if (!json.contains("blocks") || !json["blocks"].is_object()) {
+    return Malformed("blocks: an object of dimension names and sizes is needed");
+  }
+  for (const auto& [name, size] : json["blocks"].items()) {
+    if (!size.is_number_integer()) return Malformed("blocks.", name, ": is not a whole number");
+    mapping.blocks[name] = size.get<int64_t>();
+  }
+  if (!json.contains("order") || !json["order"].is_array()) {
+    return Malformed("order: a list of dimension names is needed");
+  }
+  for (const Json& name : json["order"]) {
+    if (!name.is_string()) return Malformed("order: holds something that is not a name");
+    mapping.order.push_back(name.get<std::string>());
+  }
+  if (!json.contains("operands") || !json["operands"].is_array()) {
+    return Malformed("operands: a list is needed");
+  }
+  for (const Json& place : json["operands"]) {
+    const auto text = [&](const char* key) {
+      return place.is_object() && place.contains(key) && place[key].is_string()
+                 ? place[key].get<std::string>()
+                 : std::string();
+    };
+    mapping.operands.push_back({text("value"), text("memory"), text("buffers")});
+    if (mapping.operands.back().memory.empty() || mapping.operands.back().buffers.empty()) {
+      return Malformed("operands[", mapping.operands.size() - 1,
+                       "]: 'memory' and 'buffers' are needed");
+    }
+  }
+  return mapping;
+}
+
+class Resolver {
+ public:
+  Resolver(const GivenMapping& given, const ir::Nest& nest, const machine::Target& target)
+      : given_(given), nest_(nest), target_(target) {}
+
+  Result<Mapping> Run(const std::vector<int64_t>& reserved_bytes) {
+    DLA_RETURN_IF_ERROR(Blocks());
+    DLA_RETURN_IF_ERROR(Order());
+    DLA_RETURN_IF_ERROR(Places());
+    DLA_RETURN_IF_ERROR(Fits(reserved_bytes));
+    return mapping_;
+  }
+
+ private:
+  Status Blocks() {
+    for (const auto& [name, size] : given_.blocks) {
+      if (DimensionOf(name) < 0) return Usage("there is no dimension '", name, "'");
+    }
+    for (const ir::Dimension& d : nest_.dimensions) {
+      const auto it = given_.blocks.find(d.name);
+      const int64_t block = it == given_.blocks.end() ? d.extent : it->second;
+      if (block < 1 || block > d.extent) {
+        return Usage("block ", block, " of ", d.name, " is not from 1 to ", d.extent);
+      }
+      mapping_.block.push_back(block);
+    }
+    for (size_t d = 0; d < nest_.dimensions.size(); ++d) {
+      const int dim = static_cast<int>(d);
+      const bool reduced = nest_.IsReduction(dim) || (nest_.reduce_mask >> d & 1U) != 0;
+      if (nest_.anchor != ir::Anchor::kContraction && reduced &&
+          mapping_.block[d] < nest_.dimensions[d].extent) {
+        return Usage("dimension ", nest_.dimensions[d].name,
+                     " is reduced over by the vector unit and cannot be cut");
+      }
+    }
+    return Status();
+  }
+
+  Status Order() {
+    uint32_t seen = 0;
+    for (const std::string& name : given_.order) {
+      const int d = DimensionOf(name);
+      if (d < 0) return Usage("order: there is no dimension '", name, "'");
+      if (seen >> d & 1U) return Usage("order: '", name, "' is listed twice");
+      seen |= uint32_t{1} << d;
+      mapping_.order.push_back(d);
+    }
+    const uint32_t cut = CutMask(nest_, mapping_);
+    if (seen != cut) {
+      return Usage("order: it must list exactly the dimensions whose block is smaller than their ",
+                   "extent");
+    }
+    return Status();
+  }
+
+  Status Places() {
+    const bool contracts = nest_.anchor == ir::Anchor::kContraction;
+    const size_t wanted = nest_.operands.size() + (contracts ? 1 : 0);
+    if (given_.operands.size() != wanted) {
+      return Usage("operands: ", given_.operands.size(), " are listed, the group has ", wanted);
+    }
+    for (size_t o = 0; o < wanted; ++o) {
+      OperandPlace place;
+      const GivenMapping::Place& given = given_.operands[o];
+      place.memory = target_.MemoryIndex(given.memory);
+      if (place.memory < 0) return Usage("operands: there is no scratchpad '", given.memory, "'");
+      const bool sums = o == nest_.operands.size();
+      const OperandClass cls = sums ? OperandClass::kPartial : nest_.operands[o].cls;
+      if (!target_.memories[At(place.memory)].Holds(cls)) {
+        return Usage("operands: '", given.memory, "' does not hold ", ClassName(cls));
+      }
+      place.is_double = given.buffers != "single";
+      place.resident = given.buffers == "resident";
+      if (sums) {
+        mapping_.accumulator = place;
+      } else {
+        mapping_.operands.push_back(place);
+      }
+    }
+    return Status();
+  }
+
+  Status Fits(const std::vector<int64_t>& reserved_bytes) const {
+    std::vector<int64_t> used = reserved_bytes;
+    for (int o = kAccumulator; o <= nest_.output(); ++o) {
+      if (o == kAccumulator && nest_.anchor != ir::Anchor::kContraction) continue;
+      const int memory =
+          o == kAccumulator ? mapping_.accumulator.memory : mapping_.operands[At(o)].memory;
+      used[At(memory)] += BufferBytes(nest_, mapping_, target_, o);
+    }
+    for (size_t m = 0; m < used.size(); ++m) {
+      const int64_t bytes = UsableBytes(target_.memories[m]);
+      if (used[m] > bytes) {
+        return Usage("it needs ", used[m], " bytes of '", target_.memories[m].name, "', which has ",
+                     bytes);
+      }
+    }
+    return Status();
+  }
+
+  int DimensionOf(const std::string& name) const {
+    for (size_t d = 0; d < nest_.dimensions.size(); ++d) {
+      if (nest_.dimensions[d].name == name) return static_cast<int>(d);
+    }
+    return -1;
+  }
+
+  const GivenMapping& given_;
+  const ir::Nest& nest_;
+  const machine::Target& target_;
+  Mapping mapping_;
+};
+
+}  // namespace
+
+Result<GivenSchedule> ParseGivenSchedule(std::string_view text) {
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return Malformed("is not a JSON object");
+  GivenSchedule given;
+  if (json.contains("groups")) {
+    if (!json["groups"].is_array()) return Malformed("groups: is not a list");
+    for (const Json& group : json["groups"]) {
+      if (!group.is_object() || !group.contains("name") || !group["name"].is_string()) {
+        return Malformed("groups: an entry has no name");
+      }
+      const std::string name = group["name"].get<std::string>();
+      if (!group.contains("mapping")) continue;
+      Result<GivenMapping> mapping = ParseMapping(group["mapping"]);
+      if (!mapping.ok()) return mapping.status().At("group '" + name + "': mapping");
+      given.groups[name] = std::move(*mapping);
+    }
+  }
+  if (json.contains("values")) {
+    if (!json["values"].is_array()) return Malformed("values: is not a list");
+    given.values.emplace();
+    for (const Json& value : json["values"]) {
+      if (!value.is_object() || !value.contains("name") || !value.contains("memory") ||
+          !value["name"].is_string() || !value["memory"].is_string()) {
+        return Malformed("values: an entry needs 'name' and 'memory'");
+      }
+      (*given.values)[value["name"].get<std::string>()] = value["memory"].get<std::string>();
+    }
+  }
+  return given;
+}
+
+Result<Mapping> ResolveMapping(const GivenMapping& given, const ir::Nest& nest,
+                               const machine::Target& target,
+                               const std::vector<int64_t>& reserved_bytes) {
+  return Resolver(given, nest, target).Run(reserved_bytes);
+}
+
+}  // namespace dla::scheduler

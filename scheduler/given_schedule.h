@@ -1,0 +1,49 @@
+// A schedule that the user gives (`--use-schedule`): read from schedule.json, whole or partial.
+//
+// Groups are found by name. A group that is listed with a mapping gets it; all others are searched.
+// If the file has `values`, exactly these stay on chip; if it has none, residency is planned as
+// usual. Everything else in the file (predictions, addresses) is ignored: it follows from these.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/nest.h"
+#include "machine/target.h"
+#include "scheduler/mapping.h"
+#include "support/status.h"
+
+namespace dla::scheduler {
+
+// A group's mapping in names, as the file has it.
+struct GivenMapping {
+  struct Place {
+    std::string value, memory, buffers;
+  };
+  std::map<std::string, int64_t> blocks;
+  std::vector<std::string> order;
+  std::vector<Place> operands;
+};
+
+struct GivenSchedule {
+  std::map<std::string, GivenMapping> groups;
+  // Value and scratchpad; none: residency is planned.
+  std::optional<std::map<std::string, std::string>> values;
+};
+
+// kMalformed with the place in the file.
+Result<GivenSchedule> ParseGivenSchedule(std::string_view json);
+
+// The mapping for this nest; kUsage says why an illegal one is illegal: an unknown or missing
+// dimension, a block out of range, an order that does not list the cut dimensions once each, a
+// scratchpad that there is not or that does not hold the operand's class, buffers that do not fit.
+// `reserved_bytes`: what residents take of each scratchpad.
+Result<Mapping> ResolveMapping(const GivenMapping& given, const ir::Nest& nest,
+                               const machine::Target& target,
+                               const std::vector<int64_t>& reserved_bytes);
+
+}  // namespace dla::scheduler
