@@ -3,8 +3,8 @@
 
   compile_emulate.py DATA [--bin DIR] [--runs N] [--only NAME...]
 
-Median of N runs, all on one core. Writes docs/PERFORMANCE.md with the processor's name; the goals for
-ResNet-18 are 3 s to compile, 1.5 s to emulate, and 500 MB of memory each.
+Median of N runs, all on one core. Writes docs/PERFORMANCE.md with the processor's name; the goals
+for ResNet-18 are 3 s to compile, 1.5 s to emulate, and 500 MB of memory each.
 """
 import os
 import statistics
@@ -17,10 +17,11 @@ NETWORKS = ["resnet18", "mobilenet_v2", "ultraface_rfb_320", "blazeface_front"]
 HEAD = """# How long compiling and emulating take
 
 `bench/compile_emulate.py` wrote this page, on one core of: %s. %s
-Median of %d runs (the least in brackets); a run is one process, reading and writing its files included.
-CPU seconds are the same run's user and system time: where they are less than the seconds, something else
-had the core. `dlarun` runs `--mode both`: output values, counters and cycles in one pass. The target is
-`edge32`. Goals for ResNet-18 in f32: 3 s to compile, 1.5 s to emulate, 500 MB each.
+Median of %d runs (the least in brackets); a run is one process, reading and writing its files
+included. CPU seconds are the same run's user and system time: where they are less than the seconds,
+something else had the core. `dlarun` runs `--mode both`: output values, counters and cycles in one
+pass. The target is `edge32`. Goals for ResNet-18 in f32: 3 s to compile, 1.5 s to emulate, 500 MB
+each.
 
 """
 
@@ -59,8 +60,8 @@ def main():
         rows += measure(bench, network, bench.options.runs)
     table = markdown(["network", "command", "seconds", "CPU seconds", "peak memory"], rows)
     print(table)
-    busy = ("The machine was busy with other work (load average %.1f), so compare the CPU seconds." % load
-            if load > 0.5 else "The machine was otherwise idle.")
+    busy = ("The machine was busy with other work (load average %.1f): compare the CPU seconds." %
+            load if load > 0.5 else "The machine was otherwise idle.")
     if not bench.options.only or bench.options.out:
         bench.write("PERFORMANCE.md", HEAD % (processor(), busy, bench.options.runs) + table + "\n")
 

@@ -3,8 +3,9 @@
 
   invariants.py DATA [--bin DIR] [--only NAME...]
 
-The predictions come from schedule.json, which dlac writes before it generates code; the counts from
---stats-json of the run. Writes docs/INVARIANTS.md; exit code 1 if anything differs or no output matches.
+The predictions come from schedule.json, which dlac writes before it generates code; the counts
+from --stats-json of the run. Writes docs/INVARIANTS.md; exit code 1 if anything differs or an
+output does not match.
 """
 import sys
 
@@ -12,12 +13,12 @@ from networks import FILES, GENERATED, TARGETS, Bench, markdown, read_json
 
 HEAD = """# Predicted and counted
 
-`bench/invariants.py` wrote this page. For each network and target, `dlac --schedule` said before code
-generation what the program would cost; `dlarun --stats-json` counted while it executed. All integer
-counters of each group are compared: cycles, payload and bus bytes by operand class and direction, bytes
-read and written in each scratchpad, descriptors, MACs, vector operations. *Differing* counts groups and
-counters that are not equal. *Matches* says whether the outputs of the same run match ONNX Runtime's
-within the network's tolerance.
+`bench/invariants.py` wrote this page. For each network and target, `dlac --schedule` said before
+code generation what the program would cost; `dlarun --stats-json` counted while it executed. All
+integer counters of each group are compared: cycles, payload and bus bytes by operand class and
+direction, bytes read and written in each scratchpad, descriptors, MACs, vector operations.
+*Differing* counts groups and counters that are not equal. *Matches* says whether the outputs of the
+same run match ONNX Runtime's within the network's tolerance.
 
 """
 
@@ -39,7 +40,7 @@ def at(tree, path):
 
 
 def differences(schedule, stats):
-    """Groups compared, counters compared, and (group, counter, predicted, counted) where they differ."""
+    """Groups and counters compared, and (group, counter, predicted, counted) where they differ."""
     found, counters = [], 0
     planned, counted = schedule["groups"], stats["groups"]
     if len(planned) != len(counted):
@@ -57,7 +58,8 @@ def main():
     rows, failures = [], 0
     for network in bench.networks(FILES + GENERATED):
         for target in TARGETS:
-            program, plan, stats = (bench.file(n) for n in ("model.bin", "schedule.json", "stats.json"))
+            files = ("model.bin", "schedule.json", "stats.json")
+            program, plan, stats = (bench.file(name) for name in files)
             step = bench.compile(network, program, target, schedule=plan)
             matches = None
             if step.status == "ok":
@@ -74,10 +76,12 @@ def main():
             row = [network.name, target]
             for key in ("cycles", "dram_bytes", "dram_bus_bytes"):
                 row += [schedule["totals"][key], counted[key]]
-            row += [groups, counters, len({f[0] for f in found}), len(found), "yes" if matches[0] else "NO"]
+            row += [groups, counters, len({f[0] for f in found}), len(found)]
+            row.append("yes" if matches[0] else "NO")
             rows.append(row)
             print(*row, matches[1], flush=True)
-    headers = ["network", "target", "cycles predicted", "counted", "DRAM bytes predicted", "counted",
+    headers = ["network", "target", "cycles predicted", "counted", "DRAM bytes predicted",
+               "counted",
                "bus bytes predicted", "counted", "groups", "counters", "differing groups",
                "differing counters", "matches"]
     print(markdown(headers, rows))

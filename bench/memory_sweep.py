@@ -3,10 +3,10 @@
 
   memory_sweep.py DATA [--bin DIR] [--only NAME...] [--most-steps N]
 
-Every memory of edge32, and the pool of edge32-unified, at 16 KiB to 8 MiB: compiled, run, compared with
-ONNX Runtime. Then scratchpads too small for anything: dlac must exit 5, each size that its message names
-must do, and one alignment less must not. Programs of more than N steps are then compiled only (dlac
-verifies them). Writes docs/MEMORY.md; exit code 1 if anything is not as it should be.
+Every memory of edge32, and the pool of edge32-unified, at 16 KiB to 8 MiB: compiled, run, compared
+with ONNX Runtime. Then scratchpads too small for anything: dlac must exit 5, each size that its
+message names must do, and one alignment less must not. Programs of more than N steps are then
+compiled only (dlac verifies them). Writes docs/MEMORY.md; exit code 1 if anything is not as it should be.
 """
 import re
 import sys
@@ -24,17 +24,19 @@ HEAD = """# Scratchpads of other sizes
 
 ## From 16 KiB to 8 MiB
 
-Every memory of `edge32` (and the one of `edge32-unified`) has the size that the column names; *size*:
-cycles, DRAM bytes. All outputs were compared with ONNX Runtime's, all counters with their predictions.
+Every memory of `edge32` (and the one of `edge32-unified`) has the size that the column names. An
+entry has cycles and DRAM bytes of a run whose outputs matched ONNX Runtime's and whose counters
+were as predicted.
 
 """
 REFUSED = """
 ## Too small
 
-All scratchpads (*all*), or one of them with the others as they are, at %s bytes, whichever first is too
-small: dlac exits with 5 and names, for each scratchpad, the smallest size that would do alone, and the
-least common scale. *Works*: compiled with exactly these sizes, and run and compared where the program has
-at most %s steps. *Least*: with %d bytes less in the memories that were changed, dlac still refuses.
+All scratchpads (*all*), or one of them with the others as they are, at %s bytes, whichever
+first is too small: dlac exits with 5 and names, for each scratchpad, the smallest size that would
+do alone, and the least common scale. *Works*: compiled with exactly these sizes, and run and compared
+where the program has at most %s steps. *Least*: with %d bytes less in the memories that were
+changed, dlac still refuses.
 
 """
 
@@ -50,8 +52,9 @@ class Sweep:
         self.failures += 1
 
     def try_sizes(self, network, target, mem, always_run=True):
-        """(text, schedule): what came of compiling and running; text begins with 'ok' if it worked."""
-        program, plan, stats = (self.bench.file(n) for n in ("model.bin", "schedule.json", "stats.json"))
+        """What came of compiling and running ('ok...' if it worked), and the schedule."""
+        files = ("model.bin", "schedule.json", "stats.json")
+        program, plan, stats = (self.bench.file(name) for name in files)
         step = self.bench.compile(network, program, target, mem, plan)
         if step.status != "ok":
             return "%s: %s" % (step.status, " ".join(step.reasons)), None
@@ -135,9 +138,12 @@ class Sweep:
         for network in self.bench.networks(FILES + GENERATED):
             correct += self.sizes(network)
             refused += self.refusals(network)
-        page = (HEAD + markdown(["network", "target"] + SIZES, correct) + "\n" +
-                REFUSED % (", ".join(map(str, TOO_SMALL)), format(self.bench.options.most_steps, ","), ALIGN) +
-                markdown(["network", "target", "too small", "sizes named", "works", "least"], refused) + "\n")
+        sizes = ", ".join(map(str, TOO_SMALL))
+        page = HEAD + markdown(["network", "target"] + SIZES, correct) + "\n"
+        page += REFUSED % (sizes, format(self.bench.options.most_steps, ","), ALIGN)
+        headers = ["network", "target", "too small", "sizes named", "works", "least"]
+        page += markdown(headers, refused)
+        page += "\n"
         if not self.bench.options.only or self.bench.options.out:
             self.bench.write("MEMORY.md", page)
         print("%d failures" % self.failures)

@@ -1,7 +1,7 @@
-"""The networks that the scripts of this folder measure: model, input, reference and tolerance of each.
+"""The networks that the scripts of this folder measure: model, input, reference, tolerance of each.
 
-Needs the folder of shared data: its tools make inputs, generated networks and ONNX Runtime's outputs, and
-judge what comes out of the emulator.
+Needs the folder of shared data: its tools make inputs, generated networks and ONNX Runtime's
+outputs, and judge what comes out of the emulator.
 """
 import argparse
 import json
@@ -47,7 +47,8 @@ class Bench:
         self.tools = dla_common
         self.product = dla_common.Product(self.options.bin, self.options.timeout)
         if self.product.missing():
-            parser.error("%s not found in %s" % (" and ".join(self.product.missing()), self.options.bin))
+            missing = " and ".join(self.product.missing())
+            parser.error("%s not found in %s" % (missing, self.options.bin))
         os.makedirs(self.options.work, exist_ok=True)
 
     def networks(self, names):
@@ -67,7 +68,8 @@ class Bench:
         return Network(name, path, inputs,
                        lambda: self.tools.ort_reference(path, inputs, opt_level="disabled").outputs,
                        lambda outputs, expected: self.tools.compare_all(
-                           outputs, expected, entry["tolerance"], entry.get("tolerance_per_output")),
+                           outputs, expected, entry["tolerance"],
+                           entry.get("tolerance_per_output")),
                        entry.get("dims"), entry.get("shapes"))
 
     def _generated(self, name):
@@ -87,8 +89,8 @@ class Bench:
         return os.path.join(self.options.work, name)
 
     def compile(self, network, program, target, mem=None, schedule=None):
-        return self.product.compile(network.path, program, target, mem, network.dims, network.shapes,
-                                    schedule, extra=["--quiet"])
+        return self.product.compile(network.path, program, target, mem, network.dims,
+                                    network.shapes, schedule, extra=["--quiet"])
 
     def run(self, network, program, mode="both", stats=None, extra=()):
         """The step, and whether the outputs match with a text (None in timed mode)."""
@@ -97,7 +99,8 @@ class Bench:
         if values:
             self.tools.write_npz(inputs, network.inputs)
         step = self.product.run(program, inputs=inputs if values else None,
-                                outputs=outputs if values else None, mode=mode, stats=stats, extra=extra)
+                                outputs=outputs if values else None, mode=mode, stats=stats,
+                                extra=extra)
         if step.status != "ok" or not values:
             return step, None
         return step, network.judge(self.tools.read_npz(outputs))
