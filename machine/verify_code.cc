@@ -202,13 +202,11 @@ void CheckVector(const Context& c, const Instruction& i) {
   CheckNeverClipped(c, i.operand);
   CheckResultType(c, program, i.operand);
   unsigned loaded = 0;
-  bool reduces = false;
   for (const MicroInstruction& op : program.ops) {
     if (op.op == MicroOp::kAccumulator) {
       c.faults->Add(c.where, "a vector program has no accumulator");
       return;
     }
-    reduces = reduces || Info(op.op).reduces;
     if (op.op == MicroOp::kIndex) loaded |= LongBit(c, op.operand);
     if (op.op != MicroOp::kLoad) continue;
     CheckDense(c, op.operand);
@@ -228,11 +226,6 @@ void CheckVector(const Context& c, const Instruction& i) {
   if ((depends.back() & ~output) != 0) {
     c.faults->Add(c.where, "the result depends on ", DimNames(c.group, depends.back() & ~output),
                   ", ", OperandText(c.group, i.operand), " does not");
-  }
-  for (size_t d = 0; d < c.group.dims.size() && reduces; ++d) {
-    if ((reduced >> d & 1) != 0 && c.group.dims[d].count() > 1) {
-      c.faults->Add(c.where, "reduces over '", c.group.dims[d].name, "', which is cut into blocks");
-    }
   }
 }
 

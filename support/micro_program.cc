@@ -184,6 +184,19 @@ bool ParseOperation(std::string_view text, size_t index, MicroInstruction* out,
 
 const MicroOpInfo& Info(MicroOp op) { return kOps[static_cast<size_t>(op)]; }
 
+MicroOp CombiningOp(MicroOp reduction) {
+  switch (reduction) {
+    case MicroOp::kReduceMax:
+      return MicroOp::kMax;
+    case MicroOp::kReduceMin:
+      return MicroOp::kMin;
+    case MicroOp::kReduceProduct:
+      return MicroOp::kMul;
+    default:
+      return MicroOp::kAdd;
+  }
+}
+
 bool NamesOperand(MicroOp op) { return op == MicroOp::kLoad || op == MicroOp::kIndex; }
 
 std::string_view OpClassName(OpClass op_class) { return kOpClasses[static_cast<size_t>(op_class)]; }

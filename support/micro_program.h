@@ -139,6 +139,8 @@ struct MicroOpInfo {
   uint8_t results;  // value types of the result: bit t for type t of ValueTypeIndex
 };
 const MicroOpInfo& Info(MicroOp op);
+// What joins two results of the reduction: kAdd for kReduceSum, ...
+MicroOp CombiningOp(MicroOp reduction);
 bool NamesOperand(MicroOp op);  // does it have a meaning for MicroInstruction::operand?
 std::string_view OpClassName(OpClass op_class);
 std::optional<MicroOp> ParseMicroOp(std::string_view name);

@@ -220,19 +220,7 @@ class Chunk {
     const size_t argument = ops_[i].argument[0];
     const int64_t step = StepOf(argument) * RowBytes(argument);
     MicroInstruction pick = ops_[i];
-    switch (pick.op) {
-      case MicroOp::kReduceMax:
-        pick.op = MicroOp::kMax;
-        break;
-      case MicroOp::kReduceMin:
-        pick.op = MicroOp::kMin;
-        break;
-      case MicroOp::kReduceProduct:
-        pick.op = MicroOp::kMul;
-        break;
-      default:
-        pick.op = MicroOp::kAdd;
-    }
+    pick.op = CombiningOp(pick.op);
     uint8_t* to = Value(i);
     std::memcpy(to, Value(argument), static_cast<size_t>(RowBytes(argument)));
     for (int64_t row = 1; row < rows_; ++row) {
