@@ -42,7 +42,7 @@ struct Operand {
   ElementType type = ElementType::kF32;
   int64_t base = 0;        // elements, in the root's buffer: where index 0 of all axes lies
   std::vector<Axis> axes;  // outermost first; this is also the order of the tile on chip
-  float pad_value = 0;     // what a clipped index reads as
+  double pad_value = 0;    // what a clipped index reads as
   // Known at compile time; a contraction's weights are packed in tile order.
   bool is_constant = false;
   // Exists only on chip, for the time of the group: the running value of a reduction whose

@@ -119,7 +119,7 @@ int NestBuilder::InputValue(int position) {
     const auto number = ConstantScalar(graph_, node_.inputs[Idx(position)]);
     DLA_CHECK(number.has_value(), "operand ", position, " of '", node_.name, "' is not bound");
     constant = Emit(MicroOp::kConst);
-    nest_.program.ops.back().immediate[0] = static_cast<float>(*number);
+    nest_.program.ops.back().immediate[0] = static_cast<double>(static_cast<float>(*number));
   }
   return constant;
 }

@@ -18,24 +18,19 @@ uint32_t ReducedDims(const ir::Nest& nest) {
   uint32_t dims = 0;
   for (const MicroInstruction& op : nest.program.ops) {
     if (op.op == MicroOp::kLoad) dims |= DependenceMask(nest, op.operand);
+    if (op.op == MicroOp::kIndex) dims |= uint32_t{1} << op.operand;
   }
   return dims & ReductionMask(nest);
 }
 
 // A constant: the neutral element of a reduction.
-MicroInstruction Neutral(MicroOp reduction) {
-  using Immediate = std::remove_reference_t<decltype(MicroInstruction().immediate[0])>;
-  constexpr Immediate kInfinity = std::numeric_limits<Immediate>::infinity();
-  MicroInstruction constant = {.op = MicroOp::kConst};
-  if (reduction == MicroOp::kReduceMax) constant.immediate[0] = -kInfinity;
-  if (reduction == MicroOp::kReduceMin) constant.immediate[0] = kInfinity;
+MicroInstruction Neutral(const MicroInstruction& reduction) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  MicroInstruction constant = {.op = MicroOp::kConst, .type = reduction.type};
+  if (reduction.op == MicroOp::kReduceMax) constant.immediate[0] = -kInfinity;
+  if (reduction.op == MicroOp::kReduceMin) constant.immediate[0] = kInfinity;
+  if (reduction.op == MicroOp::kReduceProduct) constant.immediate[0] = 1;
   return constant;
-}
-
-MicroOp Combining(MicroOp reduction) {
-  if (reduction == MicroOp::kReduceMax) return MicroOp::kMax;
-  if (reduction == MicroOp::kReduceMin) return MicroOp::kMin;
-  return MicroOp::kAdd;
 }
 
 class Cutter {
@@ -82,6 +77,7 @@ class Cutter {
     uint32_t dims = DependenceMask(nest_, nest_.output());
     for (const MicroInstruction& op : ops_) {
       if (op.op == MicroOp::kLoad) dims |= DependenceMask(nest_, op.operand);
+      if (op.op == MicroOp::kIndex) dims |= uint32_t{1} << op.operand;
     }
     ir::Operand local = {.cls = OperandClass::kVector, .is_local = true};
     int64_t stride = 1;
@@ -96,6 +92,7 @@ class Cutter {
     if (local.axes.empty()) local.axes.push_back({.stride = 1});
     for (const size_t r : reductions_) {
       local_[r] = nest_.output() + static_cast<int>(local_.size());
+      local.type = ops_[r].type;
       cut_.operands.insert(cut_.operands.end() - 1, local);
     }
   }
@@ -103,18 +100,17 @@ class Cutter {
   void AddReduction(size_t r) {
     const int pass = level_[r] - 1;
     cut_.phases.push_back(
-        {ir::Phase::Kind::kBegin, MicroProgram{{Neutral(ops_[r].op)}}, local_[r], pass});
+        {ir::Phase::Kind::kBegin, MicroProgram{{Neutral(ops_[r])}}, local_[r], pass});
     MicroProgram program = Slice(ops_[r].argument[0]);
     MicroInstruction reduce = ops_[r];
     reduce.argument[0] = static_cast<uint8_t>(program.ops.size() - 1);
     program.ops.push_back(reduce);
     const uint8_t tile = static_cast<uint8_t>(program.ops.size() - 1);
-    MicroInstruction running = {.op = MicroOp::kLoad, .operand = static_cast<uint8_t>(local_[r])};
-    program.ops.push_back(running);
-    MicroInstruction combine = {.op = Combining(ops_[r].op)};
-    combine.argument[0] = tile;
-    combine.argument[1] = static_cast<uint8_t>(tile + 1);
-    program.ops.push_back(combine);
+    program.ops.push_back(
+        {.op = MicroOp::kLoad, .type = reduce.type, .operand = static_cast<uint8_t>(local_[r])});
+    program.ops.push_back({.op = CombiningOp(reduce.op),
+                           .type = reduce.type,
+                           .argument = {tile, static_cast<uint8_t>(tile + 1)}});
     cut_.phases.push_back({ir::Phase::Kind::kAccumulate, program, local_[r], pass});
   }
 
@@ -132,7 +128,7 @@ class Cutter {
       if (!needed[i]) continue;
       MicroInstruction op = ops_[i];
       if (Info(op.op).reduces) {
-        op = {.op = MicroOp::kLoad, .operand = static_cast<uint8_t>(local_.at(i))};
+        op = {.op = MicroOp::kLoad, .type = op.type, .operand = static_cast<uint8_t>(local_.at(i))};
       }
       for (int a = 0; a < Info(op.op).arguments; ++a) {
         op.argument[At(a)] = number[op.argument[At(a)]];

@@ -29,8 +29,8 @@ std::vector<int64_t> CostKey(const ir::Nest& nest) {
     }
   }
   for (const MicroInstruction& op : nest.program.ops) {
-    key.insert(key.end(),
-               {static_cast<int64_t>(op.op), op.operand, op.argument[0], op.argument[1]});
+    key.insert(key.end(), {static_cast<int64_t>(op.op), static_cast<int64_t>(op.type), op.operand,
+                           op.argument[0], op.argument[1], op.argument[2]});
   }
   return key;
 }

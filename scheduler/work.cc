@@ -40,6 +40,7 @@ VectorShape ShapeOf(const ir::Nest& nest, const MicroProgram& program, int outpu
   uint32_t dims = DependenceMask(nest, output);
   for (const MicroInstruction& op : program.ops) {
     if (op.op == MicroOp::kLoad) dims |= DependenceMask(nest, op.operand);
+    if (op.op == MicroOp::kIndex) dims |= uint32_t{1} << op.operand;
   }
   uint32_t reduced = nest.reduce_mask;
   if (reduced == 0) reduced = behind_array ? 0 : dims & ReductionMask(nest);
@@ -49,7 +50,7 @@ VectorShape ShapeOf(const ir::Nest& nest, const MicroProgram& program, int outpu
   for (int o = 0; o <= nest.output(); ++o) {
     operand_is_full.push_back((DependenceMask(nest, o) & reduced) != 0);
   }
-  shape.full = FullValues(program, operand_is_full);
+  shape.full = FullValues(program, operand_is_full, reduced);
   return shape;
 }
 
@@ -110,8 +111,9 @@ EngineWork SplitWork(const ir::Nest& nest, const machine::OutputStage& stage) {
   if (drained == ops.size()) return work;
   const uint8_t shift = static_cast<uint8_t>(drained - 1);
   VectorWork behind = {.output = nest.output(), .last = ReductionMask(nest)};
-  behind.program.ops.push_back(
-      {.op = MicroOp::kLoad, .operand = static_cast<uint8_t>(nest.output())});
+  behind.program.ops.push_back({.op = MicroOp::kLoad,
+                                .type = ValueType(nest.operands.back().type),
+                                .operand = static_cast<uint8_t>(nest.output())});
   for (size_t i = drained; i < ops.size(); ++i) {
     MicroInstruction op = ops[i];
     for (int a = 0; a < Info(op.op).arguments; ++a) {

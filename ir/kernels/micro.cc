@@ -66,9 +66,9 @@ float ApplyMicroOp(const MicroInstruction& op, float a, float b) {
     case MicroOp::kRelu:
       return Max(a, 0.0f);
     case MicroOp::kLeakyRelu:
-      return a < 0 ? op.immediate[0] * a : a;
+      return a < 0 ? static_cast<float>(op.immediate[0]) * a : a;
     case MicroOp::kClamp:
-      return Min(Max(a, op.immediate[0]), op.immediate[1]);
+      return Min(Max(a, static_cast<float>(op.immediate[0])), static_cast<float>(op.immediate[1]));
     case MicroOp::kCopy:
       return a;
     default:
@@ -87,7 +87,7 @@ void RunMicroProgram(const MicroProgram& program, std::span<const float* const> 
       if (op.op == MicroOp::kLoad) {
         std::copy_n(arguments[op.operand] + begin, points, out);
       } else if (op.op == MicroOp::kConst) {
-        std::fill_n(out, points, op.immediate[0]);
+        std::fill_n(out, points, static_cast<float>(op.immediate[0]));
       } else {
         const float* a = values[op.argument[0]].data();
         const float* b = values[op.argument[1]].data();

@@ -53,7 +53,7 @@ int AppendMicro(MicroProgram* program, MicroOp op, int a, int b, float immediate
   instruction.op = op;
   if (Info(op).arguments > 0) instruction.argument[0] = static_cast<uint8_t>(a);
   if (Info(op).arguments > 1) instruction.argument[1] = static_cast<uint8_t>(b);
-  instruction.immediate = {immediate0, immediate1};
+  instruction.immediate = {static_cast<double>(immediate0), static_cast<double>(immediate1)};
   program->ops.push_back(instruction);
   return static_cast<int>(program->ops.size()) - 1;
 }
