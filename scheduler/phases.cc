@@ -40,7 +40,7 @@ class Cutter {
 
   std::optional<ir::Nest> Run() {
     FindLevels();
-    if (reductions_.empty()) return std::nullopt;
+    if (reductions_.empty() || !AllFloat()) return std::nullopt;
     const int last_level = *std::max_element(level_.begin(), level_.end());
     const bool full_output = (DependenceMask(nest_, nest_.output()) & reduced_) != 0;
     const int passes = last_level + (full_output ? 1 : 0);
@@ -58,6 +58,12 @@ class Cutter {
   }
 
  private:
+  // Integers have no neutral element of minimum and maximum that a constant can name exactly.
+  bool AllFloat() const {
+    return std::all_of(reductions_.begin(), reductions_.end(),
+                       [&](size_t r) { return IsFloat(ops_[r].type); });
+  }
+
   void FindLevels() {
     for (size_t i = 0; i < ops_.size(); ++i) {
       int level = 0;
@@ -92,6 +98,7 @@ class Cutter {
     if (local.axes.empty()) local.axes.push_back({.stride = 1});
     for (const size_t r : reductions_) {
       local_[r] = nest_.output() + static_cast<int>(local_.size());
+      local.type = ops_[r].type;
       local.type = ops_[r].type;
       cut_.operands.insert(cut_.operands.end() - 1, local);
     }

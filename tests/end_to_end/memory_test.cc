@@ -53,10 +53,10 @@ std::vector<std::string> Sizes(const std::string& text) {
 
 TEST(Memory, TooSmallIsRefusedWithSizesThatWork) {
   const Bundled model = BundledModels()[1];
-  for (const char* target : {"edge32", "edge32-unified"}) {
+  for (const auto& [target, bytes] : {std::pair("edge32", "16"), {"edge32-unified", "48"}}) {
     SCOPED_TRACE(target);
     CompileOptions options = {.import = model.import, .target = target};
-    options.memories = AllAt(target, "48");
+    options.memories = AllAt(target, bytes);
     const std::string path = BundledPath(model.name, "model.onnx");
     const Result<Compiled> refused = CompileModel(path, options);
     ASSERT_FALSE(refused.ok());
