@@ -143,7 +143,8 @@ class Maker {
     AddOffByOne("slot bytes", where, align, [o](Group* g) { return &g->operands[o].slot_bytes; });
     AddOffByOne("ring slots", where, 1, [o](Group* g) { return &g->operands[o].ring_slots; });
     AddOffByOne("DRAM base", where, 1, [o](Group* g) { return &g->operands[o].dram_base; });
-    AddOffByOne("pad value", where, 1, [o](Group* g) { return &g->operands[o].pad_value; });
+    // Upwards only: a relu hides less padding.
+    Add("pad value", where, [o](Group* g) { g->operands[o].pad_value += 1; });
     for (size_t d = 0; d < group_.dims.size(); ++d) {
       Add("generation bit", where + " " + group_.dims[d].name, [&](Group* g) {
         uint16_t& mask = g->operands[o].generation_dims;

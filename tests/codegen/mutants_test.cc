@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <cmath>
 
 #include "machine/target_file.h"
 #include "machine/verifier.h"
@@ -35,8 +35,10 @@ machine::Program RandomProgram(const std::string& target_name, LayerCase* layer,
     const size_t elements =
         layer->input.size() + layer->weight.size() + layer->residual_values.size();
     if (steps < kFewestSteps || steps > kMostSteps || elements > kMostElements) continue;
-    // No product is nothing, so that each of them matters.
-    std::replace(layer->weight.begin(), layer->weight.end(), 0.0F, 0.125F);
+    // Neither a product nor a sum of weights is nothing, and no relu hides padding: all of it
+    // matters.
+    for (float& weight : layer->weight) weight = std::abs(weight) + 0.125F;
+    for (float& bias : layer->bias_values) bias = std::abs(bias);
     if (target->memories.size() > 1) PlaceInThree(nest, &mapping, random);
     return ProgramOf(*layer, ScheduleOf(*layer, mapping, *target));
   }

@@ -158,8 +158,12 @@ class Tracer {
   void Describe(const OperandDesc& operand, const Tile& tile, const Step& step,
                 std::ostringstream* out) const {
     *out << "[";
-    if (tile.elements == 0) *out << "nothing but pad " << operand.pad_value << "]";
-    if (tile.elements == 0) return;
+    bool exists = true;
+    for (const machine::AxisDesc& axis : operand.axes) {
+      exists = exists && !UsedIndices(axis, step).empty();
+    }
+    if (!exists) *out << "nothing but pad " << operand.pad_value << "]";
+    if (!exists) return;
     for (size_t a = 0; a < operand.axes.size(); ++a) {
       const machine::AxisDesc& axis = operand.axes[a];
       *out << ", " << tile.first[a] - tile.begin[a] << ":" << tile.hull[a] << " exists "
@@ -180,7 +184,11 @@ class Tracer {
       const OperandDesc& operand = group_.operands[number];
       const Tile tile = runtime::TileOf(group_, operand, step);
       Describe(operand, tile, step, &out);
-      TouchRows(operand, tile, true, writes);
+      if (operand.local_layout == machine::LocalLayout::kDense) {
+        TouchUsed(operand, tile, step, writes);
+      } else {
+        TouchRows(operand, tile, true, writes);
+      }
     };
     const auto run = [&](uint8_t number) {
       out << ToText(group_.programs[number]);
@@ -216,6 +224,43 @@ class Tracer {
       }
     }
     return (masks[0] | masks[1]) & ~masks[2];
+  }
+
+  // The indices of an axis that exist and that some point of the tile uses; a stride leaves gaps.
+  std::vector<int64_t> UsedIndices(const machine::AxisDesc& axis, const Step& step) const {
+    std::vector<int64_t> indices = {axis.offset};
+    for (const machine::TermDesc& term : axis.terms) {
+      std::vector<int64_t> sums;
+      for (const int64_t index : indices) {
+        for (int64_t k = 0; k < step.length[term.dim]; ++k) {
+          sums.push_back(index + term.coefficient * (step.start[term.dim] + k));
+        }
+      }
+      std::sort(sums.begin(), sums.end());
+      sums.erase(std::unique(sums.begin(), sums.end()), sums.end());
+      indices = std::move(sums);
+    }
+    const auto outside = [&](int64_t i) { return i < 0 || i >= axis.bound; };
+    indices.erase(std::remove_if(indices.begin(), indices.end(), outside), indices.end());
+    return indices;
+  }
+
+  void TouchUsed(const OperandDesc& operand, const Tile& tile, const Step& step, bool writes) {
+    const int64_t bytes = runtime::ElementBytes(operand);
+    std::vector<int64_t> places = {tile.address};
+    for (size_t a = 0; a < operand.axes.size(); ++a) {
+      std::vector<int64_t> next;
+      for (const int64_t place : places) {
+        for (const int64_t index : UsedIndices(operand.axes[a], step)) {
+          next.push_back(place +
+                         (index - tile.local_begin[a]) * operand.axes[a].local_stride * bytes);
+        }
+      }
+      places = std::move(next);
+    }
+    for (const int64_t place : places) {
+      open_touches_.push_back({operand.memory, place, 0, 1, bytes, writes});
+    }
   }
 
   void TouchRows(const OperandDesc& operand, const Tile& tile, bool on_chip, bool writes) {
