@@ -5,6 +5,7 @@
 // was expected.
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 
@@ -31,8 +32,8 @@ constexpr int kDiffers = 1;
 
 struct Arguments {
   std::string program;
-  std::string inputs;              // .npz
-  std::vector<std::string> input;  // NAME=FILE
+  std::string inputs;                      // .npz
+  std::vector<std::string> input, output;  // NAME=FILE
   std::string data_set, outputs, expected, stats_json;
   dla::runtime::Tolerance tolerance;
   std::string mode = "both";
@@ -59,6 +60,8 @@ void Declare(CLI::App* app, Arguments* a) {
                   "input_0.pb, input_1.pb, ... in graph order; output_0.pb, ... are expected")
       ->type_name("DIR");
   app->add_option("--outputs", a->outputs, "Write all outputs, by name")->type_name("FILE.npz");
+  app->add_option("--output", a->output, "Write one output as .npy or .pb (repeatable)")
+      ->type_name("NAME=FILE");
   app->add_option("--expected", a->expected,
                   "Compare outputs with these; exit code 1 if they differ (a folder: output_0.pb, "
                   "...)")
@@ -85,23 +88,42 @@ void Declare(CLI::App* app, Arguments* a) {
   app->add_flag("-v,--verbose", a->verbose, "Print what is done")->excludes(quiet);
 }
 
-// Tensors of "NAME=FILE"; a name may hold '=' as long as some file is left.
-Result<Tensor> ReadNamed(const Program& program, const std::string& text) {
-  for (const auto& port : program.inputs) {
+// Splits "NAME=FILE"; a name of the program's may hold '=' itself.
+Result<std::pair<std::string, std::string>> SplitNamed(const char* option,
+                                                       const std::vector<dla::machine::Port>& ports,
+                                                       const std::string& text) {
+  for (const auto& port : ports) {
     const size_t length = port.name.size();
     if (text.compare(0, length, port.name) == 0 && text.size() > length && text[length] == '=') {
-      Result<Tensor> tensor = dla::ReadTensor(text.substr(length + 1));
-      if (tensor.ok()) tensor->name = port.name;
-      return tensor;
+      return std::pair(port.name, text.substr(length + 1));
     }
   }
   const size_t equals = text.find('=');
-  if (equals == std::string::npos) {
-    return dla::Usage("--input ", text, ": NAME=FILE.npy or NAME=FILE.pb is wanted");
+  if (equals == std::string::npos || equals + 1 == text.size()) {
+    return dla::Usage(option, " ", text, ": NAME=FILE.npy or NAME=FILE.pb is wanted");
   }
-  DLA_ASSIGN_OR_RETURN(Tensor tensor, dla::ReadTensor(text.substr(equals + 1)));
-  tensor.name = text.substr(0, equals);
+  return std::pair(text.substr(0, equals), text.substr(equals + 1));
+}
+
+Result<Tensor> ReadNamed(const Program& program, const std::string& text) {
+  DLA_ASSIGN_OR_RETURN(const auto named, SplitNamed("--input", program.inputs, text));
+  DLA_ASSIGN_OR_RETURN(Tensor tensor, dla::ReadTensor(named.second));
+  tensor.name = named.first;
   return tensor;
+}
+
+// The most bytes that an array of an npz may have: what the port of its name takes. Other names
+// are read up to a small size, so that they can be reported.
+dla::TensorLimit LimitOf(const std::vector<dla::machine::Port>& ports) {
+  return [&ports](const std::string& name) {
+    constexpr int64_t kUnknownBytes = int64_t{1} << 26;
+    for (const auto& port : ports) {
+      if (port.name != name) continue;
+      const auto elements = dla::CountElements(port.shape);
+      return elements ? std::max<int64_t>(8 * *elements, 64) : kUnknownBytes;
+    }
+    return kUnknownBytes;
+  };
 }
 
 // Tensors of a data-set folder, named after the ports they belong to by position.
@@ -122,7 +144,7 @@ Result<std::vector<Tensor>> ReadInputs(const Program& program, const Arguments& 
     for (Tensor& tensor : more) tensors.push_back(std::move(tensor));
   };
   if (!a.inputs.empty()) {
-    DLA_ASSIGN_OR_RETURN(std::vector<Tensor> read, dla::ReadNpz(a.inputs));
+    DLA_ASSIGN_OR_RETURN(std::vector<Tensor> read, dla::ReadNpz(a.inputs, LimitOf(program.inputs)));
     append(std::move(read));
   }
   if (!a.data_set.empty()) {
@@ -146,14 +168,13 @@ Result<std::vector<Tensor>> ReadInputs(const Program& program, const Arguments& 
 // What outputs are compared with; nothing if the user gave nothing.
 Result<std::vector<Tensor>> ReadExpected(const Program& program, const Arguments& a) {
   if (!a.expected.empty() && !std::filesystem::is_directory(a.expected)) {
-    return dla::ReadNpz(a.expected);
+    return dla::ReadNpz(a.expected, LimitOf(program.outputs));
   }
   if (!a.expected.empty()) return ReadInOrder(a.expected, "output", program.outputs);
   if (!a.data_set.empty()) return ReadInOrder(a.data_set, "output", program.outputs);
   return std::vector<Tensor>{};
 }
 
-// 0, kDiffers, or the exit code of a failure.
 const Tensor* FindTensor(const std::vector<Tensor>& tensors, const std::string& name) {
   for (const Tensor& tensor : tensors) {
     if (tensor.name == name) return &tensor;
@@ -172,6 +193,7 @@ void PrintOutputs(const RunResult& result, const std::vector<Tensor>& expected) 
   }
 }
 
+// 0, kDiffers, or the exit code of a failure.
 int CompareAll(const RunResult& result, const std::vector<Tensor>& expected, const Arguments& a) {
   int code = 0;
   for (const Tensor& wanted : expected) {
@@ -215,6 +237,16 @@ RunOptions OptionsOf(const Program& program, const Arguments& a) {
 Status Report(const Program& program, const RunOptions& options, const RunResult& result,
               const Arguments& a) {
   if (!a.outputs.empty()) DLA_RETURN_IF_ERROR(dla::WriteNpz(a.outputs, result.outputs));
+  for (const std::string& text : a.output) {
+    DLA_ASSIGN_OR_RETURN(const auto named, SplitNamed("--output", program.outputs, text));
+    const Tensor* tensor = FindTensor(result.outputs, named.first);
+    if (tensor == nullptr) {
+      std::string names;
+      for (const auto& port : program.outputs) names += (names.empty() ? "" : ", ") + port.name;
+      return dla::Usage("the program has no output '", named.first, "'; it has ", names);
+    }
+    DLA_RETURN_IF_ERROR(dla::WriteTensor(named.second, *tensor));
+  }
   if (a.stats) std::cout << dla::runtime::StatsText(program, options, result);
   if (a.stats_json.empty()) return Status();
   const std::string json = dla::runtime::StatsJson(program, options, result)
@@ -226,8 +258,8 @@ Status Report(const Program& program, const RunOptions& options, const RunResult
 }
 
 int RunProgram(const Arguments& a) {
-  if (a.mode == "timed" && (!a.outputs.empty() || !a.expected.empty())) {
-    return Fail(dla::Usage("--mode timed gives no values for --outputs or --expected"));
+  if (a.mode == "timed" && (!a.outputs.empty() || !a.output.empty() || !a.expected.empty())) {
+    return Fail(dla::Usage("--mode timed gives no values for --outputs, --output or --expected"));
   }
   const auto program = dla::machine::ReadProgram(a.program);
   if (!program.ok()) return Fail(program.status());

@@ -28,8 +28,13 @@ std::string Lacking(const ir::Nest& nest, const machine::Target& target) {
     const ElementType weight = nest.operands[ir::Nest::kWeight].type;
     if (target.array.rates.count({input, weight}) == 0 ||
         target.array.accumulator.count(input) == 0) {
+      std::string pairs;
+      for (const auto& [types, rate] : target.array.rates) {
+        pairs += Concat(pairs.empty() ? "" : ", ", TypeName(types.first), " by ",
+                        TypeName(types.second));
+      }
       return Concat("the array of '", target.name, "' does not multiply ", TypeName(input), " by ",
-                    TypeName(weight));
+                    TypeName(weight), "; it does ", pairs);
     }
   }
   for (const VectorWork& work : SplitWork(nest, target.output_stage).vector) {
