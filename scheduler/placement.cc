@@ -9,29 +9,58 @@
 namespace dla::scheduler {
 namespace {
 
-bool Meet(const PlacedBuffer& a, const PlacedBuffer& b) {
-  return a.first < b.end && b.first < a.end && a.bytes > 0 && b.bytes > 0;
+// The buffers' lifetimes over the distinct times at which one begins or ends: buffer i lives in the
+// slots [first[i], end[i]). Short lifetimes then meet few others, however long the program is.
+struct Slots {
+  std::vector<size_t> first, end;
+  size_t count = 0;
+};
+
+Slots SlotsOf(const PlacementProblem& problem) {
+  std::vector<int64_t> times;
+  for (const PlacedBuffer& buffer : problem.buffers) {
+    times.push_back(buffer.first);
+    times.push_back(buffer.end);
+  }
+  std::sort(times.begin(), times.end());
+  times.erase(std::unique(times.begin(), times.end()), times.end());
+  const auto slot = [&](int64_t time) {
+    return static_cast<size_t>(std::lower_bound(times.begin(), times.end(), time) - times.begin());
+  };
+  Slots slots = {.count = times.size()};
+  for (const PlacedBuffer& buffer : problem.buffers) {
+    slots.first.push_back(slot(buffer.first));
+    slots.end.push_back(slot(buffer.end));
+  }
+  return slots;
 }
 
 // The state of a greedy run: offsets so far, -1 where a buffer has none yet.
 class Greedy {
  public:
   explicit Greedy(const PlacementProblem& problem)
-      : problem_(problem), offsets_(problem.buffers.size(), -1) {}
+      : problem_(problem),
+        slots_(SlotsOf(problem)),
+        placed_(slots_.count),
+        offsets_(problem.buffers.size(), -1) {}
 
   // Puts the buffer at its lowest free offset, or at its highest one; false if there is none.
   bool Put(size_t index, bool low) {
     const PlacedBuffer& buffer = problem_.buffers[index];
     std::vector<std::pair<int64_t, int64_t>> taken;  // [begin, end)
-    for (size_t i = 0; i < offsets_.size(); ++i) {
-      if (offsets_[i] >= 0 && Meet(buffer, problem_.buffers[i])) {
+    for (size_t slot = slots_.first[index]; slot < slots_.end[index]; ++slot) {
+      for (const size_t i : placed_[slot]) {
         taken.emplace_back(offsets_[i], offsets_[i] + problem_.buffers[i].bytes);
       }
     }
     std::sort(taken.begin(), taken.end());
+    taken.erase(std::unique(taken.begin(), taken.end()), taken.end());
     const int64_t offset = low ? Lowest(buffer, taken) : Highest(buffer, taken);
     if (offset < 0 || offset > problem_.capacity_bytes - buffer.bytes) return false;
     offsets_[index] = offset;
+    for (size_t slot = slots_.first[index]; slot < slots_.end[index] && buffer.bytes > 0; ++slot) {
+      placed_[slot].push_back(index);
+    }
     return true;
   }
 
@@ -71,6 +100,8 @@ class Greedy {
   }
 
   const PlacementProblem& problem_;
+  const Slots slots_;
+  std::vector<std::vector<size_t>> placed_;  // by slot
   std::vector<int64_t> offsets_;
 };
 
@@ -125,12 +156,22 @@ PlacementFault Validate(const PlacementProblem& problem, const PlacementSolution
       return PlacementFault::kOutside;
     }
     if (offset % buffers[i].align_bytes != 0) return PlacementFault::kMisaligned;
-    for (size_t j = 0; j < i; ++j) {
-      const bool together = buffers[i].first < buffers[j].end && buffers[j].first < buffers[i].end;
-      const bool overlap = offset < solution.offsets[j] + buffers[j].bytes &&
-                           solution.offsets[j] < offset + buffers[i].bytes;
-      if (together && overlap) return PlacementFault::kOverlap;
+  }
+  // A sweep over time: each buffer that begins is compared with those that live.
+  std::vector<size_t> by_start(buffers.size());
+  std::iota(by_start.begin(), by_start.end(), size_t{0});
+  std::sort(by_start.begin(), by_start.end(),
+            [&](size_t a, size_t b) { return buffers[a].first < buffers[b].first; });
+  std::vector<size_t> alive;
+  for (const size_t i : by_start) {
+    if (buffers[i].first >= buffers[i].end) continue;
+    std::erase_if(alive, [&](size_t j) { return buffers[j].end <= buffers[i].first; });
+    for (const size_t j : alive) {
+      const bool overlap = solution.offsets[i] < solution.offsets[j] + buffers[j].bytes &&
+                           solution.offsets[j] < solution.offsets[i] + buffers[i].bytes;
+      if (overlap) return PlacementFault::kOverlap;
     }
+    alive.push_back(i);
   }
   return PlacementFault::kNone;
 }

@@ -1,4 +1,5 @@
 // The schedule verifier: from first principles, sharing no code with the search or the placer.
+#include <algorithm>
 #include <sstream>
 
 #include "scheduler/schedule.h"
@@ -70,19 +71,21 @@ std::string VerifySchedule(const Schedule& schedule) {
     CheckMapping(group, &faults);
     CheckClasses(schedule, group, &faults);
   }
-  const std::vector<Live> live = LiveBuffers(schedule);
-  for (size_t i = 0; i < live.size(); ++i) {
-    const Live& a = live[i];
+  std::vector<Live> live = LiveBuffers(schedule);
+  std::stable_sort(live.begin(), live.end(),
+                   [](const Live& a, const Live& b) { return a.first_group < b.first_group; });
+  std::vector<Live> alive;  // while time passes: what has begun and not ended
+  for (const Live& a : live) {
     if (a.begin < 0 || a.end > schedule.target.memories[static_cast<size_t>(a.memory)].bytes) {
       faults << a.what << " leaves its scratchpad\n";
     }
-    for (size_t j = 0; j < i; ++j) {
-      const Live& b = live[j];
-      const bool together = a.first_group < b.end_group && b.first_group < a.end_group;
-      if (together && a.memory == b.memory && a.begin < b.end && b.begin < a.end) {
+    std::erase_if(alive, [&](const Live& b) { return b.end_group <= a.first_group; });
+    for (const Live& b : alive) {
+      if (a.memory == b.memory && a.begin < b.end && b.begin < a.end) {
         faults << a.what << " overlaps " << b.what << "\n";
       }
     }
+    alive.push_back(a);
   }
   return faults.str();
 }
