@@ -107,8 +107,8 @@ class StepWork {
     work_ = SplitWork(nest, target.output_stage);
     reductions_ = ReductionMask(nest);
     if (nest.anchor == ir::Anchor::kContraction) {
-      rate_ = target.array.rates.at(
-          {nest.operands[ir::Nest::kInput].type, nest.operands[ir::Nest::kWeight].type});
+      rate_ = target.array.rates.at({nest.operands[ir::Nest::kInput].ReadType(),
+                                     nest.operands[ir::Nest::kWeight].ReadType()});
     }
   }
 
@@ -159,7 +159,10 @@ class StepWork {
     const int64_t macs = e.groups * e.pixels * e.channels * e.depth * step.count;
     counters->macs_array += macs;
     counters->macs_issued += macs;
-    if (Holds(reductions_, step.last) && !DrainsInPlace(nest_, mapping_)) {
+    const bool free_drain =
+        !work_.vector.empty() || (DrainsInPlace(nest_, mapping_) &&
+                                  nest_.operands.back().type == AccumulatorType(nest_, target_));
+    if (Holds(reductions_, step.last) && !free_drain) {
       const int64_t points = e.groups * e.pixels * e.channels * step.count;
       Read(kAccumulator, points, counters);
       Write(nest_.output(), points, counters);
@@ -172,8 +175,8 @@ class StepWork {
     const int64_t reduced = Points(work.shape.reduced_dims, step.lengths);
     for (size_t i = 0; i < work.program.ops.size(); ++i) {
       if (work.program.ops[i].op != MicroOp::kLoad) continue;
-      Read(work.program.ops[i].operand, step.count * (work.shape.full[i] ? full : reduced),
-           counters);
+      Read(LoadedOperand(nest_, work.program.ops[i]),
+           step.count * (work.shape.full[i] ? full : reduced), counters);
     }
     Write(work.output, step.count * (work.shape.full.back() ? full : reduced), counters);
     counters->vector_ops +=
@@ -424,7 +427,7 @@ struct Recurrence {
 }  // namespace
 
 ElementType AccumulatorType(const ir::Nest& nest, const machine::Target& target) {
-  const auto it = target.array.accumulator.find(nest.operands[ir::Nest::kInput].type);
+  const auto it = target.array.accumulator.find(nest.operands[ir::Nest::kInput].ReadType());
   DLA_CHECK(it != target.array.accumulator.end(), "no accumulator for this type");
   return it->second;
 }
