@@ -139,6 +139,7 @@ class ProgramEmitter {
     machine::OperandDesc desc = {.value = graph_.values[At(operand.value)].name,
                                  .cls = operand.cls,
                                  .type = operand.type,
+                                 .read_as = operand.read_as,
                                  .axes = AxesOf(group, operand),
                                  .pad_value = operand.pad_value};
     const ir::ValueId root = graph_.values[At(operand.value)].storage.root;
@@ -176,6 +177,7 @@ class ProgramEmitter {
     machine::OperandDesc desc = {.value = graph_.values[At(operand.value)].name,
                                  .cls = WriterClass(g, operand),
                                  .type = operand.type,
+                                 .read_as = operand.read_as,
                                  .axes = AxesOf(group, operand),
                                  .pad_value = operand.pad_value};
     PlaceResident(g, graph_.values[At(operand.value)].storage.root, operand, &desc);

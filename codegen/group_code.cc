@@ -182,7 +182,7 @@ class GroupEmitter {
          .operand2 = ir::Nest::kWeight,
          .operand3 = OperandIndex(scheduler::kAccumulator),
          .operand4 = nest_.bias < 0 ? machine::kNone : static_cast<uint8_t>(nest_.bias),
-         .operand5 = OperandIndex(nest_.output()),
+         .operand5 = OperandIndex(two_engines_ ? scheduler::kAccumulator : nest_.output()),
          .program = 0});
   }
 

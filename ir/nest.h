@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,9 @@ struct Operand {
   ValueId value = kNoValue;  // storage.root gives the DRAM buffer
   OperandClass cls = OperandClass::kVector;
   ElementType type = ElementType::kF32;
+  // The type to which the array rounds an element of its input or weight before it multiplies,
+  // where that is not `type`. Rates, accumulators and energy go by it.
+  std::optional<ElementType> read_as;
   int64_t base = 0;        // elements, in the root's buffer: where index 0 of all axes lies
   std::vector<Axis> axes;  // outermost first; this is also the order of the tile on chip
   double pad_value = 0;    // what a clipped index reads as
@@ -48,6 +52,8 @@ struct Operand {
   // Exists only on chip, for the time of the group: the running value of a reduction whose
   // dimensions are cut (scheduler/phases.h). It has no value and is never transferred.
   bool is_local = false;
+
+  ElementType ReadType() const { return read_as.value_or(type); }
 };
 
 enum class Anchor : uint8_t {

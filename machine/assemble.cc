@@ -192,13 +192,15 @@ class Assembler {
 
   Status OperandLine(TextCursor* line) {
     OperandDesc& operand = group_->operands.emplace_back();
-    constexpr const char* kForm = "operand CLASS \"VALUE\" TYPE";
+    constexpr const char* kForm = "operand CLASS \"VALUE\" TYPE [as TYPE]";
     const auto cls = ParseOperandClass(line->Word());
     if (!cls || !line->Quoted(&operand.value)) return Check(false, kForm);
     const auto type = ParseElementType(line->Word());
     operand.cls = *cls;
     operand.type = type.value_or(ElementType::kF32);
-    return Check(type.has_value(), kForm);
+    if (!type || !line->TakeWord("as")) return Check(type.has_value(), kForm);
+    operand.read_as = ParseElementType(line->Word());
+    return Check(operand.read_as.has_value(), kForm);
   }
 
   Status LineOfOperand(std::string_view word, TextCursor* line) {

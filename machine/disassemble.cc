@@ -135,8 +135,9 @@ class Printer {
     static constexpr const char* kDram[] = {"none", "strided", "packed"};
     const OperandDesc& o = group.operands[index];
     out_ << "  operand " << ClassName(o.cls) << " " << Quoted(o.value) << " " << TypeName(o.type)
-         << "  // " << index << "\n    dram " << kDram[static_cast<size_t>(o.dram_layout)]
-         << " region " << o.region << " base " << o.dram_base << "\n    place "
+         << (o.read_as ? Concat(" as ", TypeName(*o.read_as)) : "") << "  // " << index
+         << "\n    dram " << kDram[static_cast<size_t>(o.dram_layout)] << " region " << o.region
+         << " base " << o.dram_base << "\n    place "
          << (o.local_layout == LocalLayout::kDense ? "dense" : "panels") << " memory "
          << MemoryText(o.memory) << " address " << o.address << " slot " << o.slot_bytes << " ring "
          << static_cast<int>(o.ring_slots) << " generation " << MaskText(group, o.generation_dims)

@@ -57,6 +57,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -77,7 +78,7 @@ inline constexpr int kMaxDims = 16;      // dimensions of a group
 inline constexpr int kMaxAxes = 8;       // axes of an operand
 inline constexpr int kMaxTerms = 3;      // terms of an axis
 inline constexpr int kMaxOperands = 32;  // operands of a group
-inline constexpr int kMaxTokens = 16;     // tokens of a group
+inline constexpr int kMaxTokens = 16;    // tokens of a group
 inline constexpr int kMaxRingSlots = 64;
 inline constexpr int64_t kPanelWidth = 16;
 inline constexpr uint8_t kNone = 255;  // "no operand", "no program"
@@ -114,7 +115,9 @@ inline constexpr int kOpcodeCount = 8;
 // are at their first block the accumulators are set first (to the bias, else 0), else they
 // accumulate. When all of them are at their last block the drain runs: for each point of the
 // output tile the drain program (first operation kAccumulator; all others are output-stage
-// operations) gives the element of operand5. Operand5 may lie exactly where the accumulators lie.
+// operations) gives the element of operand5. Operand5 may lie exactly where the accumulators lie,
+// also with smaller elements (then both are dense, and the tile shrinks where it is), or be the
+// accumulators themselves: a vector instruction goes on from there.
 //
 // Vector. Runs the program over the points of the tile (all dimensions of the group, or, if
 // `predicate`d on the reduction dimensions behind an array, the output's points: dimensions that
@@ -164,6 +167,9 @@ struct OperandDesc {
   std::string value;  // the ONNX value it is or belongs to, for reports and messages
   OperandClass cls = OperandClass::kVector;
   ElementType type = ElementType::kF32;  // of the tile on chip and of the stored form alike
+  // The type to which the array rounds an element of its input or weight before it multiplies,
+  // where that is not `type`. Rates, accumulators and energy go by it.
+  std::optional<ElementType> read_as;
   std::vector<AxisDesc> axes;
   double pad_value = 0;
   // DRAM side
@@ -179,6 +185,8 @@ struct OperandDesc {
   uint8_t ring_slots = 1;
   uint16_t generation_dims = 0;  // mask of dimensions
   bool operator==(const OperandDesc&) const = default;
+
+  ElementType ReadType() const { return read_as.value_or(type); }
 };
 
 // One group: its tables and its code.

@@ -84,6 +84,13 @@ void DescribeOperand(A& a, O& o) {
   a.Text("operand value", o.value);
   a.Enum("operand class", o.cls, kOperandClassCount);
   a.Enum("operand type", o.type, kElementTypeCount);
+  bool rounds = o.read_as.has_value();
+  ElementType read_as = o.ReadType();
+  a.Bool("rounds when read", rounds);
+  a.Enum("type when read", read_as, kElementTypeCount);
+  if constexpr (A::kReads) {
+    o.read_as = rounds ? std::optional<ElementType>(read_as) : std::nullopt;
+  }
   a.List("operand axes", o.axes, 36, kMaxAxes, [](A& b, auto& x) { DescribeAxis(b, x); });
   a.Float("pad value", o.pad_value);
   a.Enum("DRAM layout", o.dram_layout, 3);
@@ -147,7 +154,7 @@ void DescribeGroup(A& a, G& g) {
     b.Int("block", d.block);
   });
   a.List("loops", g.loops, 1, kMaxDims, [](A& b, auto& d) { b.Int("loop dimension", d); });
-  a.List("operands", g.operands, 53, kMaxOperands, [](A& b, auto& o) { DescribeOperand(b, o); });
+  a.List("operands", g.operands, 55, kMaxOperands, [](A& b, auto& o) { DescribeOperand(b, o); });
   a.List("programs", g.programs, 4, kMaxProgramsOfGroup,
          [](A& b, auto& m) { DescribeMicroProgram(b, m); });
   const auto code = [](A& b, auto& i) { DescribeInstruction(b, i); };

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -91,6 +92,8 @@ struct Host {
   Rational bytes_per_cycle{4, 1};
   bool operator==(const Host&) const = default;
 };
+
+inline constexpr size_t kMaxMemories = 32;
 
 struct Target {
   std::string name;

@@ -14,7 +14,6 @@ namespace {
 
 constexpr int64_t kMaxCycles = 1000000;
 constexpr double kMaxEnergy = 1e6;
-constexpr size_t kMaxMemories = 32;
 constexpr size_t kMaxLinks = 256;
 
 template <typename T, typename Parse>

@@ -1,5 +1,6 @@
 #include "machine/timing.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "support/checked.h"
@@ -100,6 +101,14 @@ int64_t TransferCycles(const Target& target, int64_t descriptors, int64_t bus_by
 
 int64_t BusBytes(const Dram& dram, int64_t run_bytes, int64_t runs) {
   return RoundUp(run_bytes, dram.burst_bytes) * runs;
+}
+
+int64_t BoundByMemories(const Target& target, std::span<const int64_t> bytes, int64_t cycles) {
+  for (size_t m = 0; m < bytes.size(); ++m) {
+    const auto& rate = target.memories[m].bytes_per_cycle;
+    if (rate) cycles = std::max(cycles, CyclesAtRate(bytes[m], *rate));
+  }
+  return cycles;
 }
 
 }  // namespace dla::machine

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "machine/target.h"
@@ -54,5 +55,9 @@ int64_t TransferCycles(const Target& target, int64_t descriptors, int64_t bus_by
 
 // Bus bytes of one descriptor that moves `bytes` in runs of `run_bytes` each.
 int64_t BusBytes(const Dram& dram, int64_t run_bytes, int64_t runs);
+
+// `cycles`, or more where a memory with a limited rate needs more for the bytes that an instruction
+// or a transfer reads and writes there.
+int64_t BoundByMemories(const Target& target, std::span<const int64_t> bytes, int64_t cycles);
 
 }  // namespace dla::machine

@@ -110,8 +110,8 @@ void CheckClass(const Context& c, uint8_t index, OperandClass cls, const char* r
 
 void CheckArrayTypes(const Context& c, const Instruction& i) {
   const Array& array = c.program.target.array;
-  const ElementType input = c.Operand(i.operand).type;
-  const ElementType weight = c.Operand(i.operand2).type;
+  const ElementType input = c.Operand(i.operand).ReadType();
+  const ElementType weight = c.Operand(i.operand2).ReadType();
   if (!array.rates.contains({input, weight})) {
     c.faults->Add(c.where, "target '", c.program.target.name, "' does not multiply ",
                   TypeName(input), " by ", TypeName(weight));
@@ -147,16 +147,35 @@ void CheckArrayDims(const Context& c, const Instruction& i) {
   }
 }
 
-// The drained tile lies apart from the accumulators or exactly where they are.
-void CheckDrainPlace(const Context& c, const Instruction& i) {
-  const OperandDesc& acc = c.Operand(i.operand3);
-  const OperandDesc& out = c.Operand(i.operand5);
-  if (acc.memory != out.memory) return;
+// Is every stride that of a dense tile, the last axis innermost?
+bool IsDenseTile(const Context& c, const OperandDesc& operand) {
+  int64_t stride = 1;
+  for (size_t a = operand.axes.size(); a-- > 0;) {
+    if (operand.axes[a].local_stride != stride) return false;
+    stride *= LongestExtent(c.group, operand.axes[a]);
+  }
+  return true;
+}
+
+// What is computed from the accumulators lies apart from them or exactly where they are. Smaller
+// elements shrink a dense tile from its start on, so that none is overwritten before it is read.
+void CheckDrainPlace(const Context& c, uint8_t accumulators, uint8_t output) {
+  const OperandDesc& acc = c.Operand(accumulators);
+  const OperandDesc& out = c.Operand(output);
+  if (accumulators == output || acc.memory != out.memory) return;
   const bool apart = acc.address + acc.ring_slots * acc.slot_bytes <= out.address ||
                      out.address + out.ring_slots * out.slot_bytes <= acc.address;
   const bool same = acc.address == out.address && acc.slot_bytes == out.slot_bytes &&
                     acc.ring_slots == out.ring_slots && acc.generation_dims == out.generation_dims;
-  if (!apart && !same) c.faults->Add(c.Text(i.operand5), "overlaps the accumulators in part");
+  if (!apart && !same) c.faults->Add(c.Text(output), "overlaps the accumulators in part");
+  if (apart || !same || TypeBits(acc.type) == TypeBits(out.type)) return;
+  const bool shrinks = TypeBits(out.type) < TypeBits(acc.type) && IsDenseTile(c, acc) &&
+                       IsDenseTile(c, out) && acc.axes.size() == out.axes.size();
+  if (!shrinks) {
+    c.faults->Add(c.Text(output),
+                  "lies where the accumulators are, with elements of another size: ",
+                  "they must be smaller and both tiles dense");
+  }
 }
 
 // What the program computes is of the type that the operand it is stored to is loaded as.
@@ -172,14 +191,16 @@ void CheckArray(const Context& c, const Instruction& i) {
   CheckClass(c, i.operand2, OperandClass::kWeight, "weight");
   CheckClass(c, i.operand3, OperandClass::kPartial, "accumulator");
   if (i.operand4 != kNone) CheckClass(c, i.operand4, OperandClass::kWeight, "bias");
-  CheckClass(c, i.operand5, OperandClass::kOutput, "drained result");
+  if (i.operand5 != i.operand3) {
+    CheckClass(c, i.operand5, OperandClass::kOutput, "drained result");
+  }
   for (const uint8_t index : {i.operand, i.operand3, i.operand5}) CheckDense(c, index);
   if (i.operand4 != kNone) CheckDense(c, i.operand4);
   CheckArrayTypes(c, i);
   CheckArrayDims(c, i);
   CheckNeverClipped(c, i.operand3);
   CheckNeverClipped(c, i.operand5);
-  CheckDrainPlace(c, i);
+  CheckDrainPlace(c, i.operand3, i.operand5);
   const MicroProgram& drain = c.group.programs[i.program];
   for (size_t o = 0; o < drain.ops.size(); ++o) {
     if (o == 0 ? drain.ops[o].op != MicroOp::kAccumulator : !drain.ops[o].stage) {
@@ -210,6 +231,9 @@ void CheckVector(const Context& c, const Instruction& i) {
     if (op.op == MicroOp::kIndex) loaded |= LongBit(c, op.operand);
     if (op.op != MicroOp::kLoad) continue;
     CheckDense(c, op.operand);
+    if (c.Operand(op.operand).cls == OperandClass::kPartial) {
+      CheckDrainPlace(c, op.operand, i.operand);
+    }
     loaded |= LongDims(c, op.operand);
   }
   const unsigned reduced = i.reduce_dims != 0 ? i.reduce_dims : loaded & ~output;

@@ -1,11 +1,12 @@
 // The scratchpad bytes that one instruction reads and writes, and the time they need at least.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
+#include <vector>
 
 #include "machine/counters.h"
 #include "machine/target.h"
+#include "machine/timing.h"
 
 namespace dla::runtime {
 
@@ -25,13 +26,7 @@ class AccessTally {
   }
 
   // `cycles`, or more where a memory with a limited rate needs more.
-  int64_t Bound(int64_t cycles) const {
-    for (size_t m = 0; m < bytes_.size(); ++m) {
-      const auto& rate = target_.memories[m].bytes_per_cycle;
-      if (rate) cycles = std::max(cycles, machine::CyclesAtRate(bytes_[m], *rate));
-    }
-    return cycles;
-  }
+  int64_t Bound(int64_t cycles) const { return machine::BoundByMemories(target_, bytes_, cycles); }
 
  private:
   const machine::Target& target_;

@@ -184,6 +184,21 @@ View Datapath::Stage(const Group& group, uint8_t operand, const Step& step,
   return StageTile(desc, TileOf(group, desc, step), storage_->Scratchpad(desc.memory), buffer);
 }
 
+View Datapath::StageRead(const Group& group, uint8_t operand, const Step& step, size_t buffer) {
+  const OperandDesc& desc = group.operands[operand];
+  const bool plain = desc.type == ElementType::kF32 && desc.ReadType() == ElementType::kF32;
+  const Tile tile = TileOf(group, desc, step);
+  const uint8_t* scratchpad = storage_->Scratchpad(desc.memory);
+  if (desc.local_layout == machine::LocalLayout::kPanels) {
+    if (plain) return {.data = scratchpad + tile.address};
+    float* values = rounded_[buffer].Get(tile.elements);
+    RoundToRead(desc, scratchpad + tile.address, tile.elements, values);
+    return {.data = reinterpret_cast<const uint8_t*>(values)};
+  }
+  if (plain) return StageTile(desc, tile, scratchpad, &staging_[buffer]);
+  return StageRounded(desc, tile, scratchpad, &staging_[buffer], &rounded_[buffer]);
+}
+
 void Datapath::InitialiseAccumulators(const Group& group, const Instruction& instruction,
                                       const Step& step) {
   // The accumulators become the bias, repeated where it does not depend on a dimension, or zero.
@@ -207,17 +222,16 @@ Status Datapath::Contract(const Group& group, const ArrayPlan& plan, const Instr
   const OperandDesc& input = group.operands[instruction.operand];
   const OperandDesc& weight = group.operands[instruction.operand2];
   const OperandDesc& accumulator = group.operands[instruction.operand3];
-  const ElementType f32 = ElementType::kF32;
-  if (input.type != f32 || weight.type != f32 || accumulator.type != f32) {
-    return Unsupported("array instruction on ", TypeName(input.type), " x ", TypeName(weight.type),
-                       " into ", TypeName(accumulator.type));
+  const auto reads_float = [](const OperandDesc& operand) {
+    return ValueType(operand.type) == ElementType::kF32 && IsFloat(operand.ReadType());
+  };
+  if (!reads_float(input) || !reads_float(weight) || accumulator.type != ElementType::kF32) {
+    return Unsupported("array instruction on ", TypeName(input.ReadType()), " x ",
+                       TypeName(weight.ReadType()), " into ", TypeName(accumulator.type));
   }
   if (initialise) InitialiseAccumulators(group, instruction, step);
-  const View in = Stage(group, instruction.operand, step, &staging_[0]);
-  const View wt =
-      weight.local_layout == machine::LocalLayout::kPanels
-          ? View{.data = storage_->Scratchpad(weight.memory) + TileOf(group, weight, step).address}
-          : Stage(group, instruction.operand2, step, &staging_[1]);
+  const View in = StageRead(group, instruction.operand, step, 0);
+  const View wt = StageRead(group, instruction.operand2, step, 1);
   const Target acc = TargetOf(accumulator, step, group, storage_);
   Contraction c;
   const auto add = [&](const std::vector<uint8_t>& dims, std::vector<ContractionDim>* to) {

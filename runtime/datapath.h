@@ -55,12 +55,16 @@ class Datapath {
                   uint8_t accumulator, uint8_t output, const Step& step);
   View Stage(const machine::Group& group, uint8_t operand, const Step& step,
              Reused<uint8_t>* buffer);
+  // An operand of the array (0: input, 1: weight) as f32, rounded to the type it is read as; panels
+  // keep their order.
+  View StageRead(const machine::Group& group, uint8_t operand, const Step& step, size_t buffer);
 
   const machine::Program& program_;
   Storage* storage_;
   ContractionWorkspace contraction_workspace_;
   VectorWorkspace vector_workspace_;
   std::array<Reused<uint8_t>, machine::kMaxOperands> staging_;
+  std::array<Reused<float>, 2> rounded_;
 };
 
 }  // namespace dla::runtime

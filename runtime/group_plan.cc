@@ -55,13 +55,13 @@ Result<ArrayPlan> PlanArray(const Group& group, const Target& target,
   plan.reduction_mask = mask((in | wt) & ~acc);
   plan.drain_in_place = accumulator.memory == output.memory &&
                         accumulator.address == output.address && accumulator.type == output.type;
-  const auto rate = target.array.rates.find({input.type, weight.type});
+  const auto rate = target.array.rates.find({input.ReadType(), weight.ReadType()});
   if (rate == target.array.rates.end()) {
     return Unsupported("the array of target '", target.name, "' has no rate for ",
-                       TypeName(input.type), " x ", TypeName(weight.type));
+                       TypeName(input.ReadType()), " x ", TypeName(weight.ReadType()));
   }
   plan.rate = rate->second;
-  const auto energy = target.array.energy_pj_per_mac.find(input.type);
+  const auto energy = target.array.energy_pj_per_mac.find(input.ReadType());
   if (energy != target.array.energy_pj_per_mac.end()) plan.energy_pj_per_mac = energy->second;
   return plan;
 }

@@ -132,7 +132,7 @@ int64_t BoundTables::ArraySum() const {
   const uint32_t depth = input & weight & ~output;
   const machine::Array& array = target_.array;
   const machine::Rational rate = array.rates.at(
-      {nest_.operands[ir::Nest::kInput].type, nest_.operands[ir::Nest::kWeight].type});
+      {nest_.operands[ir::Nest::kInput].ReadType(), nest_.operands[ir::Nest::kWeight].ReadType()});
   uint32_t rows = pixels, cols = channels, streamed = depth;
   int64_t skew = array.rows + array.cols - 2;
   if (array.dataflow != machine::Dataflow::kOutputStationary) {

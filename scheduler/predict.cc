@@ -1,6 +1,7 @@
 #include "scheduler/predict.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 
 #include "scheduler/axis_lengths.h"
@@ -106,23 +107,30 @@ class StepWork {
       : nest_(nest), mapping_(mapping), target_(target) {
     work_ = SplitWork(nest, target.output_stage);
     reductions_ = ReductionMask(nest);
+    for (const machine::Memory& memory : target.memories) {
+      limited_ = limited_ || memory.bytes_per_cycle.has_value();
+    }
     if (nest.anchor == ir::Anchor::kContraction) {
-      rate_ = target.array.rates.at(
-          {nest.operands[ir::Nest::kInput].type, nest.operands[ir::Nest::kWeight].type});
+      rate_ = target.array.rates.at({nest.operands[ir::Nest::kInput].ReadType(),
+                                     nest.operands[ir::Nest::kWeight].ReadType()});
     }
   }
 
   // Compute time of a step with these lengths, at the first and last blocks of these dimensions.
   int64_t Cycles(std::span<const int64_t> lengths, uint32_t first, uint32_t last) const {
+    StepClass step = {.first = first, .last = last};
+    if (limited_) step.lengths.assign(lengths.begin(), lengths.end());
     int64_t cycles = 0;
     if (nest_.anchor == ir::Anchor::kContraction) {
-      cycles += machine::ArrayCycles(target_.array, rate_, ExtentsOf(nest_, lengths));
+      const int64_t array = machine::ArrayCycles(target_.array, rate_, ExtentsOf(nest_, lengths));
+      cycles += Bounded(array, [&](machine::Counters* c) { CountArray(step, c); });
     }
     for (const VectorWork& work : work_.vector) {
       if (!work.RunsIn(first, last)) continue;
-      cycles += machine::VectorCycles(target_.vector, work.program, work.shape.full,
-                                      Points(work.shape.full_dims, lengths),
-                                      Points(work.shape.reduced_dims, lengths));
+      const int64_t vector = machine::VectorCycles(target_.vector, work.program, work.shape.full,
+                                                   Points(work.shape.full_dims, lengths),
+                                                   Points(work.shape.reduced_dims, lengths));
+      cycles += Bounded(vector, [&](machine::Counters* c) { CountVector(step, work, c); });
     }
     return cycles;
   }
@@ -135,6 +143,20 @@ class StepWork {
   }
 
  private:
+  // The time of one instruction, whose accesses `count` counts.
+  template <typename F>
+  int64_t Bounded(int64_t cycles, F count) const {
+    if (!limited_) return cycles;
+    machine::Counters counters;
+    counters.memory.resize(target_.memories.size());
+    count(&counters);
+    std::vector<int64_t> bytes;
+    for (const auto& access : counters.memory) {
+      bytes.push_back(access.read_bytes + access.write_bytes);
+    }
+    return machine::BoundByMemories(target_, bytes, cycles);
+  }
+
   void Read(int operand, int64_t elements, machine::Counters* counters) const {
     counters->memory[At(PlaceOf(mapping_, operand).memory)].read_bytes +=
         TypeBytes(TypeOf(nest_, target_, operand), elements);
@@ -159,7 +181,10 @@ class StepWork {
     const int64_t macs = e.groups * e.pixels * e.channels * e.depth * step.count;
     counters->macs_array += macs;
     counters->macs_issued += macs;
-    if (Holds(reductions_, step.last) && !DrainsInPlace(nest_, mapping_)) {
+    const bool free_drain =
+        !work_.vector.empty() || (DrainsInPlace(nest_, mapping_) &&
+                                  nest_.operands.back().type == AccumulatorType(nest_, target_));
+    if (Holds(reductions_, step.last) && !free_drain) {
       const int64_t points = e.groups * e.pixels * e.channels * step.count;
       Read(kAccumulator, points, counters);
       Write(nest_.output(), points, counters);
@@ -172,8 +197,8 @@ class StepWork {
     const int64_t reduced = Points(work.shape.reduced_dims, step.lengths);
     for (size_t i = 0; i < work.program.ops.size(); ++i) {
       if (work.program.ops[i].op != MicroOp::kLoad) continue;
-      Read(work.program.ops[i].operand, step.count * (work.shape.full[i] ? full : reduced),
-           counters);
+      Read(LoadedOperand(nest_, work.program.ops[i]),
+           step.count * (work.shape.full[i] ? full : reduced), counters);
     }
     Write(work.output, step.count * (work.shape.full.back() ? full : reduced), counters);
     counters->vector_ops +=
@@ -186,6 +211,7 @@ class StepWork {
   EngineWork work_;
   uint32_t reductions_ = 0;
   machine::Rational rate_;
+  bool limited_ = false;  // some memory has a rate
 };
 
 // Adds what one transfer moves in the whole group.
@@ -244,8 +270,10 @@ class TransferSteps {
       AddTable(nest, mapping, axis, RollingOf(nest, mapping, transfer.operand));
     lengths_.resize(tables_.size());
     element_bytes_ = TypeBytes(TypeOf(nest, target, transfer.operand), 1);
+    const OperandPlace& place = PlaceOf(mapping, transfer.operand);
+    memory_ = At(place.memory);
     if (transfer.is_move) {
-      const OperandPlace& place = PlaceOf(mapping, transfer.operand);
+      source_ = At(place.source);
       link_rate_ = target.FindLink(place.source, place.memory)->bytes_per_cycle;
     }
   }
@@ -259,11 +287,20 @@ class TransferSteps {
   }
 
   // Cycles of the move with the loops at these block indices.
-  int64_t MoveCycles(std::span<const int64_t> index) {
+  int64_t MoveCycles(std::span<const int64_t> index, const machine::Target& target) {
     if (BusBytes(index) == 0) return 0;
+    std::vector<int64_t> bytes(target.memories.size());
+    bytes[source_] += Bytes();
+    bytes[memory_] += Bytes();
+    return machine::BoundByMemories(target, bytes, machine::CyclesAtRate(Bytes(), link_rate_));
+  }
+
+  size_t memory() const { return memory_; }
+  // Bytes of the tile that BusBytes was asked about last.
+  int64_t Bytes() const {
     int64_t bytes = element_bytes_;
     for (const int64_t length : lengths_) bytes *= length;
-    return machine::CyclesAtRate(bytes, link_rate_);
+    return bytes;
   }
 
   // Bus bytes with the loops at these block indices; 0: absent.
@@ -304,6 +341,7 @@ class TransferSteps {
   Transfer transfer_;
   Footprint footprint_;
   int64_t element_bytes_ = 1;
+  size_t memory_ = 0, source_ = 0;  // source: of a move
   machine::Rational link_rate_;
   std::vector<Table> tables_;
   std::vector<int64_t> lengths_;
@@ -360,24 +398,34 @@ class LoopWalk {
 
 StepTransfers TransfersInStep(const LoopWalk& walk, const machine::Target& target,
                               std::vector<TransferSteps>* transfers) {
-  int64_t bytes[2][2] = {};  // [is_store][overlaps]
-  int64_t descriptors[2][2] = {};
+  struct Open {  // a transfer of several descriptors
+    int64_t bus_bytes = 0, descriptors = 0;
+    std::array<int64_t, machine::kMaxMemories> bytes{};  // by memory
+  };
+  Open open[2][2];  // [is_store][overlaps]
   int64_t move = 0;
   for (TransferSteps& t : *transfers) {
     if (!t.Happens(walk.first, walk.last)) continue;
     if (t.transfer().is_move) {
-      move += t.MoveCycles(walk.index);
+      move += t.MoveCycles(walk.index, target);
       continue;
     }
     const int64_t bus_bytes = t.BusBytes(walk.index);
     if (bus_bytes == 0) continue;
-    bytes[t.transfer().is_store][t.transfer().overlaps] += bus_bytes;
-    ++descriptors[t.transfer().is_store][t.transfer().overlaps];
+    Open& transfer = open[t.transfer().is_store][t.transfer().overlaps];
+    transfer.bus_bytes += bus_bytes;
+    transfer.bytes[t.memory()] += t.Bytes();
+    ++transfer.descriptors;
   }
-  return {.load_d = machine::TransferCycles(target, descriptors[0][1], bytes[0][1]),
-          .load_s = machine::TransferCycles(target, descriptors[0][0], bytes[0][0]),
-          .store_d = machine::TransferCycles(target, descriptors[1][1], bytes[1][1]),
-          .store_s = machine::TransferCycles(target, descriptors[1][0], bytes[1][0]),
+  const auto cycles = [&](const Open& transfer) {
+    return machine::BoundByMemories(
+        target, std::span(transfer.bytes).first(target.memories.size()),
+        machine::TransferCycles(target, transfer.descriptors, transfer.bus_bytes));
+  };
+  return {.load_d = cycles(open[0][1]),
+          .load_s = cycles(open[0][0]),
+          .store_d = cycles(open[1][1]),
+          .store_s = cycles(open[1][0]),
           .move = move};
 }
 
@@ -424,7 +472,7 @@ struct Recurrence {
 }  // namespace
 
 ElementType AccumulatorType(const ir::Nest& nest, const machine::Target& target) {
-  const auto it = target.array.accumulator.find(nest.operands[ir::Nest::kInput].type);
+  const auto it = target.array.accumulator.find(nest.operands[ir::Nest::kInput].ReadType());
   DLA_CHECK(it != target.array.accumulator.end(), "no accumulator for this type");
   return it->second;
 }

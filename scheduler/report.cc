@@ -64,8 +64,8 @@ std::string ReportText(const ir::Graph& graph, const Schedule& schedule) {
     const int64_t bus = BusCycles(c, target);
     double rate = 1;
     if (group.nest.anchor == ir::Anchor::kContraction) {
-      const machine::Rational r =
-          target.array.rates.at({group.nest.operands[0].type, group.nest.operands[1].type});
+      const machine::Rational r = target.array.rates.at(
+          {group.nest.operands[0].ReadType(), group.nest.operands[1].ReadType()});
       rate = static_cast<double>(r.numerator) / static_cast<double>(r.denominator);
     }
     const double share = static_cast<double>(c.macs_array) /

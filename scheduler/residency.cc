@@ -224,7 +224,7 @@ class Planner {
     const double cycles = static_cast<double>(c.cycles);
     const double bytes = static_cast<double>(c.dram_bus_bytes());
     const machine::Target& target = searcher_.target();
-    const double energy = EnergyPj(c, target, nests_[g].operands[0].type);
+    const double energy = EnergyPj(c, target, nests_[g].operands[0].ReadType());
     switch (searcher_.objective()) {
       case Objective::kLatency:
         return cycles + 1e-6 * bytes;

@@ -63,7 +63,7 @@ class Writer {
     }
     json["predicted"] = machine::CountersJson(group.predicted, schedule_.target);
     json["predicted"]["energy_pj"] =
-        EnergyPj(group.predicted, schedule_.target, group.nest.operands[0].type);
+        EnergyPj(group.predicted, schedule_.target, group.nest.operands[0].ReadType());
     json["compulsory_bytes"] = group.compulsory_bytes;
     json["compute_cycles"] = ComputeCycles(group.nest, group.mapping, schedule_.target);
     json["search"] = {{"points", group.points}, {"evaluated", group.evaluated}};
@@ -190,7 +190,7 @@ class Writer {
   double TotalEnergy() const {
     double energy = 0;
     for (const ScheduledGroup& group : schedule_.groups) {
-      energy += EnergyPj(group.predicted, schedule_.target, group.nest.operands[0].type);
+      energy += EnergyPj(group.predicted, schedule_.target, group.nest.operands[0].ReadType());
     }
     return energy;
   }

@@ -24,8 +24,8 @@ size_t At(int i) { return static_cast<size_t>(i); }
 // Does the target do this nest? An empty text, or what it lacks.
 std::string Lacking(const ir::Nest& nest, const machine::Target& target) {
   if (nest.anchor == ir::Anchor::kContraction) {
-    const ElementType input = nest.operands[ir::Nest::kInput].type;
-    const ElementType weight = nest.operands[ir::Nest::kWeight].type;
+    const ElementType input = nest.operands[ir::Nest::kInput].ReadType();
+    const ElementType weight = nest.operands[ir::Nest::kWeight].ReadType();
     if (target.array.rates.count({input, weight}) == 0 ||
         target.array.accumulator.count(input) == 0) {
       std::string pairs;

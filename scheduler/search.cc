@@ -268,7 +268,7 @@ class Search {
   std::optional<SearchResult> Best() {
     int64_t least = results_[0].predicted.cycles;
     for (const SearchResult& r : results_) least = std::min(least, r.predicted.cycles);
-    const ElementType type = nest_.operands[0].type;
+    const ElementType type = nest_.operands[0].ReadType();
     const auto key = [&](const SearchResult& r) {
       const double cycles = static_cast<double>(r.predicted.cycles);
       const double bytes = static_cast<double>(r.predicted.dram_bus_bytes());

@@ -17,9 +17,9 @@ std::vector<int64_t> CostKey(const ir::Nest& nest) {
   key.push_back(nest.pass_dimension);
   for (const ir::Dimension& dimension : nest.dimensions) key.push_back(dimension.extent);
   for (const ir::Operand& operand : nest.operands) {
-    key.insert(key.end(),
-               {static_cast<int64_t>(operand.cls), static_cast<int64_t>(operand.type),
-                operand.is_constant, operand.is_local, static_cast<int64_t>(operand.axes.size())});
+    key.insert(key.end(), {static_cast<int64_t>(operand.cls), static_cast<int64_t>(operand.type),
+                           static_cast<int64_t>(operand.ReadType()), operand.is_constant,
+                           operand.is_local, static_cast<int64_t>(operand.axes.size())});
     for (const ir::Axis& axis : operand.axes) {
       key.insert(key.end(),
                  {axis.offset, axis.bound, axis.stride, static_cast<int64_t>(axis.terms.size())});

@@ -1,5 +1,7 @@
 #include "scheduler/work.h"
 
+#include <algorithm>
+
 #include "scheduler/transfers.h"
 
 namespace dla::scheduler {
@@ -39,7 +41,7 @@ VectorShape ShapeOf(const ir::Nest& nest, const MicroProgram& program, int outpu
   const bool behind_array = nest.anchor == ir::Anchor::kContraction;
   uint32_t dims = DependenceMask(nest, output);
   for (const MicroInstruction& op : program.ops) {
-    if (op.op == MicroOp::kLoad) dims |= DependenceMask(nest, op.operand);
+    if (op.op == MicroOp::kLoad) dims |= DependenceMask(nest, LoadedOperand(nest, op));
     if (op.op == MicroOp::kIndex) dims |= uint32_t{1} << op.operand;
   }
   uint32_t reduced = nest.reduce_mask;
@@ -47,8 +49,8 @@ VectorShape ShapeOf(const ir::Nest& nest, const MicroProgram& program, int outpu
   shape.full_dims = dims;
   shape.reduced_dims = dims & ~reduced;
   std::vector<bool> operand_is_full;
-  for (int o = 0; o <= nest.output(); ++o) {
-    operand_is_full.push_back((DependenceMask(nest, o) & reduced) != 0);
+  for (int o = 0; o <= nest.output() + 1; ++o) {  // the accumulators behind the output
+    operand_is_full.push_back((DependenceMask(nest, std::min(o, nest.output())) & reduced) != 0);
   }
   shape.full = FullValues(program, operand_is_full, reduced);
   return shape;
@@ -92,6 +94,10 @@ bool VectorWork::RunsIn(uint32_t at_first, uint32_t at_last) const {
          (not_last == 0 || (not_last & ~at_last) != 0);
 }
 
+int LoadedOperand(const ir::Nest& nest, const MicroInstruction& load) {
+  return load.operand == nest.operands.size() ? kAccumulator : load.operand;
+}
+
 EngineWork SplitWork(const ir::Nest& nest, const machine::OutputStage& stage) {
   EngineWork work;
   if (nest.anchor == ir::Anchor::kMove) return work;
@@ -112,8 +118,8 @@ EngineWork SplitWork(const ir::Nest& nest, const machine::OutputStage& stage) {
   const uint8_t shift = static_cast<uint8_t>(drained - 1);
   VectorWork behind = {.output = nest.output(), .last = ReductionMask(nest)};
   behind.program.ops.push_back({.op = MicroOp::kLoad,
-                                .type = ValueType(nest.operands.back().type),
-                                .operand = static_cast<uint8_t>(nest.output())});
+                                .type = ops[drained - 1].type,
+                                .operand = static_cast<uint8_t>(nest.operands.size())});
   for (size_t i = drained; i < ops.size(); ++i) {
     MicroInstruction op = ops[i];
     for (int a = 0; a < Info(op.op).arguments; ++a) {

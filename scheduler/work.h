@@ -33,12 +33,16 @@ struct VectorWork {
 
 // A nest's micro-program cut for the machine: `drain` runs as the array's results leave (only for
 // contractions; the accumulator and output-stage operations), `vector` runs on the vector engine
-// (empty: nothing left to do there). In the latter, kLoad of the nest's output operand reads back
-// what the drain wrote; a tail of operations that the output stage does is marked `stage`.
+// (empty: nothing left to do there). The latter goes on from what the drain left in the
+// accumulators, with all their precision: kLoad of operand nest.operands.size(). A tail of
+// operations that the output stage does is marked `stage`.
 struct EngineWork {
   MicroProgram drain;
   std::vector<VectorWork> vector;
 };
+// The operand that a kLoad of such a program names: of the nest, or kAccumulator.
+int LoadedOperand(const ir::Nest& nest, const MicroInstruction& load);
+
 EngineWork SplitWork(const ir::Nest& nest, const machine::OutputStage& stage);
 
 // Extents of the array instruction for these lengths of the nest's dimensions.

@@ -81,4 +81,42 @@ View StageTile(const OperandDesc& operand, const Tile& tile, const uint8_t* scra
   return view;
 }
 
+void RoundToRead(const OperandDesc& operand, const uint8_t* bytes, int64_t count, float* values) {
+  LoadValues(operand.type, bytes, count, values);
+  const ElementType read = operand.ReadType();
+  if (read == operand.type || read == ElementType::kF32) return;
+  // Through the narrow type and back, a few elements at a time.
+  uint8_t narrow[256];
+  constexpr int64_t kStep = sizeof(narrow) / 2;
+  for (int64_t i = 0; i < count; i += kStep) {
+    const int64_t n = std::min(kStep, count - i);
+    StoreValues(read, values + i, n, narrow);
+    LoadValues(read, narrow, n, values + i);
+  }
+}
+
+View StageRounded(const OperandDesc& operand, const Tile& tile, const uint8_t* scratchpad,
+                  Reused<uint8_t>* buffer, Reused<float>* values) {
+  View view = StageTile(operand, tile, scratchpad, buffer);
+  const int64_t size = ElementBytes(operand);
+  int64_t hull = 1;
+  AxisArray dense{};
+  for (size_t a = operand.axes.size(); a-- > 0;) {
+    dense[a] = hull;
+    hull *= tile.hull[a];
+  }
+  if (!tile.clipped()) {
+    CopyBox box;
+    for (size_t a = 0; a < operand.axes.size(); ++a) {
+      box.Add(tile.length[a], dense[a], view.strides[a]);
+    }
+    uint8_t* copy = buffer->Get(hull * size);
+    box.Run(copy, view.data, size);
+    view.data = copy;
+  }
+  float* rounded = values->Get(hull);
+  RoundToRead(operand, view.data, hull, rounded);
+  return {.data = reinterpret_cast<const uint8_t*>(rounded), .strides = dense};
+}
+
 }  // namespace dla::runtime

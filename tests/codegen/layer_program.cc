@@ -10,6 +10,7 @@
 #include "scheduler/predict.h"
 #include "scheduler/transfers.h"
 #include "support/checked.h"
+#include "support/half.h"
 
 namespace dla::testing {
 namespace {
@@ -28,9 +29,42 @@ std::vector<float> RandomValues(std::mt19937* random, int64_t count) {
   return values;
 }
 
-std::shared_ptr<const ir::Constant> ConstantOf(const std::vector<float>& values) {
-  auto bytes = std::make_shared<std::vector<uint8_t>>(values.size() * sizeof(float));
-  std::memcpy(bytes->data(), values.data(), bytes->size());
+float RoundTo(ElementType type, float value) {
+  if (type == ElementType::kF16) return HalfToFloat(FloatToHalf(value));
+  if (type == ElementType::kBF16) return BFloat16ToFloat(FloatToBFloat16(value));
+  return value;
+}
+
+std::vector<uint8_t> BytesOf(ElementType type, const std::vector<float>& values) {
+  std::vector<uint8_t> bytes(At(TypeBytes(type, static_cast<int64_t>(values.size()))));
+  if (type == ElementType::kF32) {
+    std::memcpy(bytes.data(), values.data(), bytes.size());
+    return bytes;
+  }
+  for (size_t i = 0; i < values.size(); ++i) {
+    const uint16_t bits =
+        type == ElementType::kF16 ? FloatToHalf(values[i]) : FloatToBFloat16(values[i]);
+    std::memcpy(&bytes[2 * i], &bits, 2);
+  }
+  return bytes;
+}
+
+std::vector<float> FloatsOf(ElementType type, const std::vector<uint8_t>& bytes) {
+  std::vector<float> values(bytes.size() / At(TypeBytes(type, 1)));
+  if (type == ElementType::kF32) {
+    std::memcpy(values.data(), bytes.data(), bytes.size());
+    return values;
+  }
+  for (size_t i = 0; i < values.size(); ++i) {
+    uint16_t bits;
+    std::memcpy(&bits, &bytes[2 * i], 2);
+    values[i] = type == ElementType::kF16 ? HalfToFloat(bits) : BFloat16ToFloat(bits);
+  }
+  return values;
+}
+
+std::shared_ptr<const ir::Constant> ConstantOf(ElementType type, const std::vector<float>& values) {
+  auto bytes = std::make_shared<std::vector<uint8_t>>(BytesOf(type, values));
   return std::make_shared<ir::Constant>(ir::Constant{
       .bytes = bytes->data(), .size_bytes = static_cast<int64_t>(bytes->size()), .owner = bytes});
 }
@@ -64,6 +98,16 @@ LayerCase RandomLayer(std::mt19937* random) {
   return c;
 }
 
+LayerCase RandomTypedLayer(std::mt19937* random) {
+  LayerCase c = RandomLayer(random);
+  const auto any = [&] {
+    constexpr ElementType kTypes[] = {ElementType::kF32, ElementType::kF16, ElementType::kBF16};
+    return kTypes[Pick(random, 0, 2)];
+  };
+  c.types = {any(), any(), any(), any(), any()};
+  return c;
+}
+
 std::vector<float> Expected(const LayerCase& c) {
   const scheduler::Layer& l = c.layer;
   std::vector<float> output;
@@ -83,7 +127,7 @@ std::vector<float> Expected(const LayerCase& c) {
                          c.weight[At((((g * l.M + m) * l.C + k) * l.R + r) * l.S + s)];
                 }
             if (c.residual) sum += c.residual_values[output.size()];
-            output.push_back(c.relu ? std::max(sum, 0.0F) : sum);
+            output.push_back(RoundTo(c.types.output, c.relu ? std::max(sum, 0.0F) : sum));
           }
   return output;
 }
@@ -95,6 +139,13 @@ ir::Nest NestOf(const LayerCase& c) {
   nest.operands[ir::Nest::kInput].value = kInputValue;
   nest.operands[ir::Nest::kWeight].value = kWeightValue;
   output.value = kOutputValue;
+  output.type = c.types.output;
+  nest.operands[ir::Nest::kInput].type = c.types.input;
+  nest.operands[ir::Nest::kWeight].type = c.types.weight;
+  for (const int o : {ir::Nest::kInput, ir::Nest::kWeight}) {
+    ir::Operand& operand = nest.operands[At(o)];
+    if (operand.type != c.types.array) operand.read_as = c.types.array;
+  }
   if (c.bias) {
     ir::Operand bias = {.value = kBiasValue, .cls = OperandClass::kWeight, .is_constant = true};
     bias.axes = {output.axes[1], output.axes[2]};
@@ -107,6 +158,7 @@ ir::Nest NestOf(const LayerCase& c) {
     ir::Operand residual = output;
     residual.value = kResidualValue;
     residual.cls = OperandClass::kVector;
+    residual.type = c.types.residual;
     nest.program.ops.push_back(
         {.op = MicroOp::kLoad, .operand = static_cast<uint8_t>(nest.operands.size())});
     nest.program.ops.push_back({.op = MicroOp::kAdd, .argument = {0, 1}});
@@ -123,19 +175,19 @@ ir::Nest NestOf(const LayerCase& c) {
 ir::Graph GraphOf(const LayerCase& c) {
   const scheduler::Layer& l = c.layer;
   ir::Graph graph;
-  const auto add = [&](const std::string& name, ir::Shape shape) {
-    ir::Value value = {.name = name, .shape = shape};
+  const auto add = [&](const std::string& name, ElementType type, ir::Shape shape) {
+    ir::Value value = {.name = name, .type = type, .shape = shape};
     value.storage = {.root = static_cast<ir::ValueId>(graph.values.size()),
                      .strides = ir::DenseStrides(shape)};
     graph.values.push_back(value);
   };
-  add("input", {l.N, l.G * l.C, l.H, l.W});
-  add("weight", {l.G * l.M, l.C, l.R, l.S});
-  add("output", {l.N, l.G * l.M, l.E, l.F});
-  add("bias", {l.G * l.M});
-  add("residual", {l.N, l.G * l.M, l.E, l.F});
-  graph.values[kWeightValue].constant = ConstantOf(c.weight);
-  graph.values[kBiasValue].constant = ConstantOf(c.bias_values);
+  add("input", c.types.input, {l.N, l.G * l.C, l.H, l.W});
+  add("weight", c.types.weight, {l.G * l.M, l.C, l.R, l.S});
+  add("output", c.types.output, {l.N, l.G * l.M, l.E, l.F});
+  add("bias", ElementType::kF32, {l.G * l.M});
+  add("residual", c.types.residual, {l.N, l.G * l.M, l.E, l.F});
+  graph.values[kWeightValue].constant = ConstantOf(c.types.weight, c.weight);
+  graph.values[kBiasValue].constant = ConstantOf(ElementType::kF32, c.bias_values);
   graph.inputs = {kInputValue, kResidualValue};
   graph.outputs = {kOutputValue};
   return graph;
@@ -211,8 +263,7 @@ machine::Program ProgramOf(const LayerCase& c, const scheduler::Schedule& schedu
 std::vector<Tensor> InputsOf(const LayerCase& c, const machine::Program& program) {
   const auto tensor = [](const machine::Port& port, const std::vector<float>& values) {
     Tensor t = {.name = port.name, .type = port.type, .shape = port.shape};
-    t.bytes.resize(values.size() * sizeof(float));
-    std::memcpy(t.bytes.data(), values.data(), t.bytes.size());
+    t.bytes = BytesOf(port.type, values);
     return t;
   };
   return {tensor(program.inputs[0], c.input), tensor(program.inputs[1], c.residual_values)};
@@ -227,8 +278,7 @@ Ran RunProgram(const LayerCase& c, const machine::Program& program, bool check,
     ran.error = result.status().message();
     return ran;
   }
-  ran.output.resize(result->outputs[0].bytes.size() / sizeof(float));
-  std::memcpy(ran.output.data(), result->outputs[0].bytes.data(), result->outputs[0].bytes.size());
+  ran.output = FloatsOf(c.types.output, result->outputs[0].bytes);
   for (const runtime::GroupRun& group : result->groups) ran.counters.push_back(group.counters);
   return ran;
 }

@@ -13,8 +13,16 @@
 
 namespace dla::testing {
 
-// A layer in f32 with what may be fused to it, and its data.
+// Types in which the tensors of a layer are stored, and the one in which the array multiplies.
+struct LayerTypes {
+  ElementType input = ElementType::kF32, weight = ElementType::kF32;
+  ElementType residual = ElementType::kF32, output = ElementType::kF32;
+  ElementType array = ElementType::kF32;
+};
+
+// A layer with what may be fused to it, and its data. The bias is f32.
 struct LayerCase {
+  LayerTypes types;
   scheduler::Layer layer;
   bool bias = false;
   bool residual = false;  // added after the convolution, by the vector engine
@@ -25,7 +33,10 @@ struct LayerCase {
 // Random small layer and data; the values are multiples of 1/8, so that sums are exact in f32.
 LayerCase RandomLayer(std::mt19937* random);
 
-// Its output, computed by plain loops.
+// The same with random types; every value but the output is exact in all of them.
+LayerCase RandomTypedLayer(std::mt19937* random);
+
+// Its output, computed by plain loops and rounded once, to the output's type.
 std::vector<float> Expected(const LayerCase& layer);
 
 ir::Nest NestOf(const LayerCase& layer);

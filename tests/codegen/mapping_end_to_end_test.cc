@@ -2,6 +2,8 @@
 // is what was predicted. Layers and mappings are random; the seed is printed.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <functional>
 #include <sstream>
 
 #include "machine/target_file.h"
@@ -22,7 +24,12 @@ std::string Describe(const LayerCase& c, const ir::Nest& nest, const scheduler::
   for (const int d : mapping.order) out << nest.dimensions[static_cast<size_t>(d)].name;
   out << " stride " << c.layer.stride << " dilation " << c.layer.dilation << " pad " << c.layer.pad
       << " H " << c.layer.H << " W " << c.layer.W << " bias " << c.bias << " residual "
-      << c.residual << " relu " << c.relu << " buffers";
+      << c.residual << " relu " << c.relu << " types";
+  for (const ElementType type :
+       {c.types.input, c.types.weight, c.types.residual, c.types.output, c.types.array}) {
+    out << " " << TypeName(type);
+  }
+  out << " buffers";
   for (const scheduler::OperandPlace& p : mapping.operands) out << " " << p.memory << p.is_double;
   out << " acc " << mapping.accumulator.memory << mapping.accumulator.is_double;
   return out.str();
@@ -50,13 +57,16 @@ void ExpectSameCounts(const machine::Counters& counted, const machine::Counters&
 
 // Random layers and mappings on a target; memories by `place`.
 template <typename Place>
-void RunRandom(const std::string& target_name, uint32_t seed, int runs, const Place& place) {
+void RunRandom(const std::string& target_name, uint32_t seed, int runs, const Place& place,
+               LayerCase (*make)(std::mt19937*) = RandomLayer,
+               const std::function<void(machine::Target*)>& change = nullptr) {
   std::printf("seed %u\n", seed);
-  const Result<machine::Target> target = machine::LoadTarget(target_name, {});
+  Result<machine::Target> target = machine::LoadTarget(target_name, {});
   ASSERT_TRUE(target.ok()) << target.status().message();
+  if (change) change(&*target);
   std::mt19937 random(seed);
   for (int run = 0; run < runs; ++run) {
-    const LayerCase layer = RandomLayer(&random);
+    const LayerCase layer = make(&random);
     const ir::Nest nest = NestOf(layer);
     scheduler::Mapping mapping = RandomMapping(nest, &random);
     place(nest, &mapping, &random);
@@ -82,6 +92,47 @@ TEST(MappingEndToEnd, OnePool) { RunRandom("edge32-unified", 11, 400, PlaceInPoo
 TEST(MappingEndToEnd, OnePoolIdeal) { RunRandom("edge32-ideal-unified", 12, 400, PlaceInPool); }
 TEST(MappingEndToEnd, ThreeScratchpads) { RunRandom("edge32", 13, 400, PlaceInThree); }
 TEST(MappingEndToEnd, ThreeScratchpadsIdeal) { RunRandom("edge32-ideal", 14, 400, PlaceInThree); }
+TEST(MappingEndToEnd, TypesInOnePool) {
+  RunRandom("edge32-unified", 15, 400, PlaceInPool, RandomTypedLayer);
+}
+TEST(MappingEndToEnd, TypesInThreeScratchpads) {
+  RunRandom("edge32", 16, 400, PlaceInThree, RandomTypedLayer);
+}
+TEST(MappingEndToEnd, WeightStationary) {
+  RunRandom("edge32-ws", 17, 200, PlaceInThree, RandomTypedLayer);
+}
+TEST(MappingEndToEnd, InputStationary) {
+  RunRandom("edge32-is", 18, 200, PlaceInThree, RandomTypedLayer);
+}
+TEST(MappingEndToEnd, OnSram) { RunRandom("onsram", 19, 200, PlaceInPool, RandomTypedLayer); }
+
+// The drained result is in `unified`, away from the accumulators.
+void PlaceInTpu(const ir::Nest&, scheduler::Mapping* mapping, std::mt19937*) {
+  mapping->accumulator.memory = 1;
+}
+TEST(MappingEndToEnd, SeparateAccumulators) {
+  // Small memories: emulating megabytes takes its time.
+  RunRandom("tpu256", 20, 200, PlaceInTpu, RandomTypedLayer, [](machine::Target* target) {
+    for (machine::Memory& memory : target->memories) memory.bytes = 65536;
+  });
+}
+
+// "weight", "input", "output".
+void PlaceInMeta(const ir::Nest& nest, scheduler::Mapping* mapping, std::mt19937* random) {
+  PlaceInThree(nest, mapping, random);
+  for (scheduler::OperandPlace& p : mapping->operands)
+    p.memory = std::array{1, 0, 2}[static_cast<size_t>(p.memory)];
+}
+TEST(MappingEndToEnd, Spatial) { RunRandom("meta-df", 21, 200, PlaceInMeta, RandomTypedLayer); }
+
+// Memories so slow that they bound array, vector work and transfers.
+TEST(MappingEndToEnd, SlowScratchpads) {
+  RunRandom("edge32", 22, 400, PlaceInThree, RandomTypedLayer, [](machine::Target* target) {
+    target->memories[0].bytes_per_cycle = machine::Rational{3, 1};
+    target->memories[1].bytes_per_cycle = machine::Rational{40, 7};
+    target->memories[2].bytes_per_cycle = machine::Rational{5, 2};
+  });
+}
 
 }  // namespace
 }  // namespace dla::testing

@@ -47,6 +47,10 @@ TEST(Assembly, OddNamesAndNumbersRoundTrip) {
   program.inputs[0].shape = {};
   program.regions[0].address = -5;
   program.predicted[1].traffic[4].store_bus_bytes = 99;
+  program.groups[1].programs[0] = sample::Micro(
+      "v0 = const.f64 0.1; v1 = const 0.1; v2 = cast.f64 v1; v3 = less_or_equal.bool v0 v2; "
+      "v4 = index.i64 2; v5 = select.i64 v3 v4 v4; v6 = clamp.u64 v5 3 1.8446744073709552e+19; "
+      "v7 = const.f64 4.9406564584124654e-324; v8 = is_inf.bool v7 1 0");
   ExpectRoundTrip(program);
 }
 

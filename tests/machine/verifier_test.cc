@@ -191,7 +191,7 @@ TEST(Verifier, RefusesBadRoles) {
        [](P p) { Conv(p).programs[0].ops[1].stage = false; }},
       {"program 0: v1 (exp): target 'edge32' cannot do this in its output stage",
        [](P p) { Conv(p).programs[0].ops[1].op = MicroOp::kExp; }},
-      {"program 0: v1 (relu): has a field that it does not use, or a NaN",
+      {"program 0: v1 (relu): has a field that it does not use, or an immediate",
        [](P p) { Conv(p).programs[0].ops[1].immediate[1] = 1; }},
       {"program 0: v2 (sub): uses a later value",
        [](P p) { Softer(p).programs[0].ops[2].argument[1] = 2; }},
@@ -204,8 +204,6 @@ TEST(Verifier, RefusesBadRoles) {
        [](P p) { Softer(p).programs[0] = sample::Micro("v0 = accumulator"); }},
       {"(vector): the result depends on F, operand 1 'y' does not",
        [](P p) { Softer(p).operands[1].axes[2].terms.clear(); }},
-      {"(vector): reduces over 'M', which is cut into blocks",
-       [](P p) { Find(&Softer(p).body, Opcode::kVector).reduce_dims = 1; }},
       {"(vector): reduce 8 is out of range",
        [](P p) { Find(&Softer(p).body, Opcode::kVector).reduce_dims = 8; }},
       {"operand 0 'y': is moved, but not resident",
@@ -226,6 +224,45 @@ TEST(Verifier, RefusesBadRoles) {
          Copy(p).operands[1].axes[0].local_stride = 8;
        }},
   });
+}
+
+// A vector program of the sample's second group with one thing wrong.
+void ExpectProgramRefused(const std::string& text, const std::string& message) {
+  Program program = sample::MakeProgram();
+  Softer(&program).programs[0] = sample::Micro(text);
+  const Status status = VerifyProgram(program);
+  EXPECT_FALSE(status.ok()) << text;
+  EXPECT_NE(status.message().find(message), std::string::npos)
+      << text << "\nexpected: " << message << "\nfound: " << status.message();
+}
+
+TEST(Verifier, KnowsTheTypesOfMicroPrograms) {
+  Program program = sample::MakeProgram();
+  Softer(&program).programs[0] = sample::Micro(
+      "v0 = load 0; v1 = cast.i64 v0; v2 = index.i64 1; v3 = less.bool v1 v2; v4 = not.bool v3; "
+      "v5 = wrap.i64 v1 8 1; v6 = cast v5; v7 = const nan; v8 = select v4 v6 v7");
+  EXPECT_TRUE(VerifyProgram(program).ok()) << VerifyProgram(program).message();
+
+  const std::string misfit = " and the types of its arguments do not fit";
+  ExpectProgramRefused("v0 = load.i64 0", "loads operand 0 'conv' of type f32 as i64");
+  ExpectProgramRefused("v0 = load 0; v1 = cast.i64 v0", "has type f32, the result is i64");
+  ExpectProgramRefused("v0 = load 0; v1 = less v0 v0", "v1 (less): type f32" + misfit);
+  ExpectProgramRefused("v0 = load 0; v1 = cast.f64 v0; v2 = add v0 v1",
+                       "v2 (add): type f32" + misfit);
+  ExpectProgramRefused("v0 = load 0; v1 = cast.i64 v0; v2 = exp.i64 v1",
+                       "v2 (exp): type i64" + misfit);
+  ExpectProgramRefused("v0 = load 0; v1 = select v0 v0 v0", "v1 (select): type f32" + misfit);
+  ExpectProgramRefused("v0 = load 0; v1 = bit_and v0 v0", "v1 (bit_and): type f32" + misfit);
+  ExpectProgramRefused("v0 = load 0; v1 = cast.u64 v0; v2 = wrap.u64 v1 8 0; v3 = cast v2",
+                       "v2 (wrap): type u64" + misfit);
+  ExpectProgramRefused("v0 = index.i64 3; v1 = cast v0", "v0 (index): there is no dimension 3");
+  const std::string immediate = "has a field that it does not use, or an immediate";
+  ExpectProgramRefused("v0 = load 0; v1 = cast.i64 v0; v2 = wrap.i64 v1 7 0; v3 = cast v2",
+                       immediate);
+  ExpectProgramRefused("v0 = const.i64 0.5; v1 = cast v0", immediate);
+  ExpectProgramRefused("v0 = load 0; v1 = leaky_relu v0 nan", immediate);
+  Softer(&program).programs[0].ops[7].immediate[0] = 0.1;  // no f32
+  EXPECT_NE(VerifyProgram(program).message().find(immediate), std::string::npos);
 }
 
 TEST(Verifier, RefusesBadSynchronisation) {
