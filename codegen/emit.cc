@@ -129,6 +129,7 @@ class ProgramEmitter {
   machine::OperandDesc DescribeOperand(int g, int o) const {
     const scheduler::ScheduledGroup& group = schedule_.groups[At(g)];
     const ir::Operand& operand = group.nest.operands[At(o)];
+    if (operand.is_local) return DescribeLocal(g, o);
     machine::OperandDesc desc = {.value = graph_.values[At(operand.value)].name,
                                  .cls = operand.cls,
                                  .type = operand.type,
@@ -155,6 +156,18 @@ class ProgramEmitter {
     }
     if (group.nest.anchor == ir::Anchor::kMove) buffer = 0;
     PlaceTile(group, buffer, &desc);
+    return desc;
+  }
+
+  // A running value: it never leaves the chip.
+  machine::OperandDesc DescribeLocal(int g, int o) const {
+    const scheduler::ScheduledGroup& group = schedule_.groups[At(g)];
+    const ir::Operand& operand = group.nest.operands[At(o)];
+    machine::OperandDesc desc = {.value = NameOfBuffer(group, o),
+                                 .cls = operand.cls,
+                                 .type = operand.type,
+                                 .axes = AxesOf(group, operand)};
+    PlaceTile(group, o, &desc);
     return desc;
   }
 
@@ -208,6 +221,13 @@ class ProgramEmitter {
     for (machine::AxisDesc& axis : desc->axes) axis.local_stride = axis.dram_stride;
   }
 
+  std::string NameOfBuffer(const scheduler::ScheduledGroup& group, int operand) const {
+    const std::string& output = graph_.values[At(group.nest.operands.back().value)].name;
+    if (operand == kAccumulator) return output + " (partial sums)";
+    if (group.nest.operands[At(operand)].is_local) return output + " (running value)";
+    return graph_.values[At(group.nest.operands[At(operand)].value)].name;
+  }
+
   void EmitBuffers() {
     for (const scheduler::Resident& r : schedule_.residents) {
       program_.buffers.push_back({.name = graph_.values[At(r.root)].name,
@@ -220,16 +240,12 @@ class ProgramEmitter {
     for (size_t g = 0; g < schedule_.groups.size(); ++g) {
       const scheduler::ScheduledGroup& group = schedule_.groups[g];
       for (const scheduler::TileBuffer& b : group.buffers) {
-        const ir::Operand& operand = b.operand == kAccumulator ? group.nest.operands.back()
-                                                               : group.nest.operands[At(b.operand)];
-        const std::string& value = graph_.values[At(operand.value)].name;
-        program_.buffers.push_back(
-            {.name = b.operand == kAccumulator ? value + " (partial sums)" : value,
-             .memory = static_cast<uint8_t>(b.memory),
-             .address = b.address,
-             .bytes = b.slot_bytes * b.slots,
-             .first_group = static_cast<int32_t>(g),
-             .end_group = static_cast<int32_t>(g) + 1});
+        program_.buffers.push_back({.name = NameOfBuffer(group, b.operand),
+                                    .memory = static_cast<uint8_t>(b.memory),
+                                    .address = b.address,
+                                    .bytes = b.slot_bytes * b.slots,
+                                    .first_group = static_cast<int32_t>(g),
+                                    .end_group = static_cast<int32_t>(g) + 1});
       }
     }
   }

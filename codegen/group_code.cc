@@ -38,7 +38,7 @@ class GroupEmitter {
     transfers_ = scheduler::TransfersOf(nest_, mapping_);
     work_ = scheduler::SplitWork(nest_, schedule.target.output_stage);
     contracts_ = nest_.anchor == ir::Anchor::kContraction;
-    two_engines_ = contracts_ && !work_.vector.ops.empty();
+    two_engines_ = contracts_ && !work_.vector.empty();
     first_ = contracts_ ? Engine::kArray : Engine::kVector;
     last_ = two_engines_ ? Engine::kVector : first_;
   }
@@ -46,7 +46,7 @@ class GroupEmitter {
   void Run() {
     for (const int d : mapping_.order) group_.loops.push_back(static_cast<uint8_t>(d));
     if (contracts_) group_.programs.push_back(work_.drain);
-    if (!work_.vector.ops.empty()) group_.programs.push_back(work_.vector);
+    for (const scheduler::VectorWork& work : work_.vector) group_.programs.push_back(work.program);
     EmitCredits();
     EmitLoads();
     EmitCompute();
@@ -140,7 +140,7 @@ class GroupEmitter {
       Signal(Engine::kArray, kReady);
       Wait(Engine::kVector, kReady);
     }
-    if (!work_.vector.ops.empty()) EmitVector();
+    for (size_t i = 0; i < work_.vector.size(); ++i) EmitVector(i);
     if (two_engines_) Signal(Engine::kVector, kArrayFree);
     if (Any(false, true)) Signal(last_, kFreeD);
     if (Any(false, false)) Signal(last_, kFreeS);
@@ -159,15 +159,18 @@ class GroupEmitter {
          .program = 0});
   }
 
-  void EmitVector() {
+  void EmitVector(size_t number) {
+    const scheduler::VectorWork& work = work_.vector[number];
+    // Only dimensions that are cut have loops; the others are at their first and last block.
+    const uint32_t cut = scheduler::CutMask(nest_, mapping_);
     Instruction vector = {.op = Opcode::kVector,
                           .engine = Engine::kVector,
-                          .operand = OperandIndex(nest_.output()),
-                          .program = static_cast<uint8_t>(group_.programs.size() - 1)};
-    if (contracts_) {
-      vector.predicate.last = static_cast<uint16_t>(scheduler::ReductionMask(nest_) &
-                                                    scheduler::CutMask(nest_, mapping_));
-    }
+                          .predicate = {.first = static_cast<uint16_t>(work.first & cut),
+                                        .last = static_cast<uint16_t>(work.last & cut),
+                                        .not_first = static_cast<uint16_t>(work.not_first & cut),
+                                        .not_last = static_cast<uint16_t>(work.not_last & cut)},
+                          .operand = OperandIndex(work.output),
+                          .program = static_cast<uint8_t>(number + (contracts_ ? 1 : 0))};
     vector.reduce_dims = static_cast<uint16_t>(nest_.reduce_mask);
     group_.body.push_back(vector);
   }

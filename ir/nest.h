@@ -42,15 +42,32 @@ struct Operand {
   ElementType type = ElementType::kF32;
   int64_t base = 0;        // elements, in the root's buffer: where index 0 of all axes lies
   std::vector<Axis> axes;  // outermost first; this is also the order of the tile on chip
-  float pad_value = 0;     // what a clipped index reads as
-  bool is_constant =
-      false;  // known at compile time; a contraction's weights are packed in tile order
+  double pad_value = 0;    // what a clipped index reads as
+  // Known at compile time; a contraction's weights are packed in tile order.
+  bool is_constant = false;
+  // Exists only on chip, for the time of the group: the running value of a reduction whose
+  // dimensions are cut (scheduler/phases.h). It has no value and is never transferred.
+  bool is_local = false;
 };
 
 enum class Anchor : uint8_t {
   kContraction,  // array: output += input * weight over the dimensions that output lacks
   kVector,       // vector engine: the micro-program over all points; reductions where it has them
   kMove,         // no engine computes: one operand is loaded and stored with other strides
+};
+
+// One part of a vector program that was cut because its reductions do not fit in one step: it runs
+// in the steps of one pass over the data and writes one operand.
+struct Phase {
+  enum class Kind : uint8_t {
+    kBegin,       // sets a running value; at the first block of the reduced dimensions
+    kAccumulate,  // adds a tile to it
+    kFinish,      // computes the output; where it is reduced, at the last block only
+  };
+  Kind kind = Kind::kFinish;
+  MicroProgram program;
+  int output = 0;  // operand that it writes
+  int pass = 0;
 };
 
 // Roles. Contraction: operands[kInput], operands[kWeight], then bias (if any), then the operands
@@ -74,6 +91,10 @@ struct Nest {
   // output lacks. Softmax needs it: its output has the dimension that its sums run over. `full`
   // values (support/micro_program.h) are those that depend on a dimension of the mask.
   uint32_t reduce_mask = 0;
+  // Vector anchors whose reductions are cut: the program in phases (`program` as a whole is then
+  // only for people), and the dimension that counts the passes. Empty and -1 otherwise.
+  std::vector<Phase> phases;
+  int pass_dimension = -1;
 
   int output() const { return static_cast<int>(operands.size()) - 1; }
   bool DependsOn(int operand, int dimension) const;

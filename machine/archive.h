@@ -31,7 +31,7 @@ class EncodingWriter {
     Unsigned(static_cast<uint64_t>(value), 1);
   }
   void Bool(const char*, const bool& value) { Unsigned(value ? 1 : 0, 1); }
-  void Float(const char*, const float& value) { Unsigned(std::bit_cast<uint32_t>(value), 4); }
+  void Float(const char*, const double& value) { Unsigned(std::bit_cast<uint64_t>(value), 8); }
   void Text(const char*, const std::string& value) {
     Unsigned(value.size(), 4);
     bytes_.insert(bytes_.end(), value.begin(), value.end());
@@ -77,9 +77,7 @@ class EncodingReader {
     if (number > 1) Fail(what, Concat(number, " is neither 0 nor 1"));
     value = number == 1;
   }
-  void Float(const char* what, float& value) {
-    value = std::bit_cast<float>(static_cast<uint32_t>(Unsigned(what, 4)));
-  }
+  void Float(const char* what, double& value) { value = std::bit_cast<double>(Unsigned(what, 8)); }
   void Text(const char* what, std::string& value) {
     const uint64_t length = Unsigned(what, 4);
     if (length > remaining()) {

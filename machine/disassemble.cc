@@ -31,7 +31,7 @@ std::string Quoted(const std::string& text) {
   return out;
 }
 
-std::string FloatText(float value) {
+std::string NumberText(double value) {
   char buffer[64];
   return std::string(buffer, std::to_chars(buffer, buffer + sizeof(buffer), value).ptr);
 }
@@ -140,7 +140,7 @@ class Printer {
          << (o.local_layout == LocalLayout::kDense ? "dense" : "panels") << " memory "
          << MemoryText(o.memory) << " address " << o.address << " slot " << o.slot_bytes << " ring "
          << static_cast<int>(o.ring_slots) << " generation " << MaskText(group, o.generation_dims)
-         << (o.resident ? " resident" : "") << "\n    pad " << FloatText(o.pad_value) << "\n";
+         << (o.resident ? " resident" : "") << "\n    pad " << NumberText(o.pad_value) << "\n";
     for (const AxisDesc& axis : o.axes) PrintAxis(group, o, axis);
   }
 

@@ -165,7 +165,7 @@ struct OperandDesc {
   OperandClass cls = OperandClass::kVector;
   ElementType type = ElementType::kF32;  // of the tile on chip and of the stored form alike
   std::vector<AxisDesc> axes;
-  float pad_value = 0;
+  double pad_value = 0;
   // DRAM side
   DramLayout dram_layout = DramLayout::kNone;
   uint32_t region = 0;

@@ -41,9 +41,9 @@ class JsonWriter {
     Put(what, EnumName(value));
   }
   void Bool(const char* what, const bool& value) { Put(what, value); }
-  void Float(const char* what, const float& value) {
+  void Float(const char* what, const double& value) {
     // JSON has no infinities: as text.
-    if (std::isfinite(value)) return Put(what, static_cast<double>(value));
+    if (std::isfinite(value)) return Put(what, value);
     Put(what, std::string(std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf"));
   }
   void Text(const char* what, const std::string& value) { Put(what, value); }

@@ -100,8 +100,9 @@ void DescribeOperand(A& a, O& o) {
 
 template <typename A, typename M>
 void DescribeMicroProgram(A& a, M& m) {
-  a.List("operations", m.ops, 13, kMaxMicroOps, [](A& b, auto& op) {
+  a.List("operations", m.ops, 23, kMaxMicroOps, [](A& b, auto& op) {
     b.Enum("operation", op.op, kMicroOpCount);
+    b.Enum("type", op.type, kElementTypeCount);
     b.Bool("output stage", op.stage);
     b.Int("operand", op.operand);
     for (auto& argument : op.argument) b.Int("argument", argument);
@@ -146,7 +147,7 @@ void DescribeGroup(A& a, G& g) {
     b.Int("block", d.block);
   });
   a.List("loops", g.loops, 1, kMaxDims, [](A& b, auto& d) { b.Int("loop dimension", d); });
-  a.List("operands", g.operands, 49, kMaxOperands, [](A& b, auto& o) { DescribeOperand(b, o); });
+  a.List("operands", g.operands, 53, kMaxOperands, [](A& b, auto& o) { DescribeOperand(b, o); });
   a.List("programs", g.programs, 4, kMaxProgramsOfGroup,
          [](A& b, auto& m) { DescribeMicroProgram(b, m); });
   const auto code = [](A& b, auto& i) { DescribeInstruction(b, i); };

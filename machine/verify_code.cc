@@ -39,6 +39,11 @@ unsigned LongDims(const Context& c, uint8_t index) {
   return mask;
 }
 
+// The dimension's bit in a mask, if it has more than one index.
+unsigned LongBit(const Context& c, uint8_t dim) {
+  return c.group.dims[dim].extent == 1 ? 0u : 1u << dim;
+}
+
 // What an engine writes must be inside the value in every step.
 void CheckNeverClipped(const Context& c, uint8_t index) {
   for (const AxisDesc& axis : c.Operand(index).axes) {
@@ -154,6 +159,14 @@ void CheckDrainPlace(const Context& c, const Instruction& i) {
   if (!apart && !same) c.faults->Add(c.Text(i.operand5), "overlaps the accumulators in part");
 }
 
+// What the program computes is of the type that the operand it is stored to is loaded as.
+void CheckResultType(const Context& c, const MicroProgram& program, uint8_t index) {
+  if (program.ops.back().type != ValueType(c.Operand(index).type)) {
+    c.faults->Add(c.Text(index), "has type ", TypeName(c.Operand(index).type), ", the result is ",
+                  TypeName(program.ops.back().type));
+  }
+}
+
 void CheckArray(const Context& c, const Instruction& i) {
   CheckClass(c, i.operand, OperandClass::kInput, "input");
   CheckClass(c, i.operand2, OperandClass::kWeight, "weight");
@@ -175,6 +188,11 @@ void CheckArray(const Context& c, const Instruction& i) {
       return;
     }
   }
+  if (drain.ops[0].type != ValueType(c.Operand(i.operand3).type)) {
+    c.faults->Add(c.Text(i.operand3), "has type ", TypeName(c.Operand(i.operand3).type),
+                  ", the drain reads it as ", TypeName(drain.ops[0].type));
+  }
+  CheckResultType(c, drain, i.operand5);
 }
 
 void CheckVector(const Context& c, const Instruction& i) {
@@ -182,14 +200,14 @@ void CheckVector(const Context& c, const Instruction& i) {
   const unsigned output = LongDims(c, i.operand);
   CheckDense(c, i.operand);
   CheckNeverClipped(c, i.operand);
+  CheckResultType(c, program, i.operand);
   unsigned loaded = 0;
-  bool reduces = false;
   for (const MicroInstruction& op : program.ops) {
     if (op.op == MicroOp::kAccumulator) {
       c.faults->Add(c.where, "a vector program has no accumulator");
       return;
     }
-    reduces = reduces || Info(op.op).reduces;
+    if (op.op == MicroOp::kIndex) loaded |= LongBit(c, op.operand);
     if (op.op != MicroOp::kLoad) continue;
     CheckDense(c, op.operand);
     loaded |= LongDims(c, op.operand);
@@ -199,6 +217,7 @@ void CheckVector(const Context& c, const Instruction& i) {
   for (size_t o = 0; o < program.ops.size(); ++o) {
     const MicroInstruction& op = program.ops[o];
     if (op.op == MicroOp::kLoad) depends[o] = LongDims(c, op.operand);
+    if (op.op == MicroOp::kIndex) depends[o] = LongBit(c, op.operand);
     for (int a = 0; a < Info(op.op).arguments; ++a) {
       depends[o] |= depends[op.argument[static_cast<size_t>(a)]];
     }
@@ -207,11 +226,6 @@ void CheckVector(const Context& c, const Instruction& i) {
   if ((depends.back() & ~output) != 0) {
     c.faults->Add(c.where, "the result depends on ", DimNames(c.group, depends.back() & ~output),
                   ", ", OperandText(c.group, i.operand), " does not");
-  }
-  for (size_t d = 0; d < c.group.dims.size() && reduces; ++d) {
-    if ((reduced >> d & 1) != 0 && c.group.dims[d].count() > 1) {
-      c.faults->Add(c.where, "reduces over '", c.group.dims[d].name, "', which is cut into blocks");
-    }
   }
 }
 
@@ -269,18 +283,60 @@ void CheckInstruction(const Context& c, const Instruction& instruction, bool in_
   }
 }
 
-bool IsPlusZero(float value) { return std::bit_cast<uint32_t>(value) == 0; }
+bool IsPlusZero(double value) { return std::bit_cast<uint64_t>(value) == 0; }
 
-// Fields that the operation does not have are zero; immediates are numbers.
+// Is it what an immediate of this operation may be?
+bool IsImmediate(const MicroInstruction& op, size_t k) {
+  const double value = op.immediate[k];
+  const auto flag = [](double x) { return x == 0 || x == 1; };
+  if (op.op == MicroOp::kWrap) {
+    return k == 1 ? flag(value) : value == 8 || value == 16 || value == 32;
+  }
+  if (op.op == MicroOp::kIsInf) return flag(value);
+  if (std::isnan(value)) return op.op == MicroOp::kConst && IsFloat(op.type);
+  if (op.type == ElementType::kF32) {
+    return static_cast<double>(static_cast<float>(value)) == value;
+  }
+  if (op.type == ElementType::kBool) return flag(value);
+  return op.type == ElementType::kF64 || std::trunc(value) == value;
+}
+
+// Fields that the operation does not have are zero; the others are what they may be.
 bool HasCleanFields(const MicroInstruction& op) {
   const MicroOpInfo& info = Info(op.op);
-  bool clean = op.op == MicroOp::kLoad || op.operand == 0;
-  for (size_t k = 0; k < 2; ++k) {
+  bool clean = NamesOperand(op.op) || op.operand == 0;
+  for (size_t k = 0; k < op.argument.size(); ++k) {
     clean = clean && (static_cast<int>(k) < info.arguments || op.argument[k] == 0);
-    clean = clean && (static_cast<int>(k) < info.immediates ? !std::isnan(op.immediate[k])
+  }
+  for (size_t k = 0; k < op.immediate.size(); ++k) {
+    clean = clean && (static_cast<int>(k) < info.immediates ? IsImmediate(op, k)
                                                             : IsPlusZero(op.immediate[k]));
   }
   return clean;
+}
+
+// Arguments are earlier values of fitting types, operands and dimensions exist.
+bool CheckArguments(const Group& group, const MicroProgram& program, size_t i,
+                    const std::string& text, Faults* faults) {
+  const MicroInstruction& op = program.ops[i];
+  const size_t before = faults->count();
+  for (int a = 0; a < Info(op.op).arguments; ++a) {
+    if (op.argument[static_cast<size_t>(a)] >= i) faults->Add(text, "uses a later value");
+  }
+  if (op.op == MicroOp::kLoad && op.operand >= group.operands.size()) {
+    faults->Add(text, "there is no operand ", static_cast<int>(op.operand));
+  }
+  if (op.op == MicroOp::kIndex && op.operand >= group.dims.size()) {
+    faults->Add(text, "there is no dimension ", static_cast<int>(op.operand));
+  }
+  if (faults->count() != before) return false;
+  if (!TypesFit(program, i)) {
+    faults->Add(text, "type ", TypeName(op.type), " and the types of its arguments do not fit");
+  } else if (op.op == MicroOp::kLoad && op.type != ValueType(group.operands[op.operand].type)) {
+    faults->Add(text, "loads ", OperandText(group, op.operand), " of type ",
+                TypeName(group.operands[op.operand].type), " as ", TypeName(op.type));
+  }
+  return faults->count() == before;
 }
 
 }  // namespace
@@ -296,14 +352,10 @@ void VerifyMicroProgram(const Target& target, const Group& group, const MicroPro
     const MicroInstruction& op = program.ops[i];
     const MicroOpInfo& info = Info(op.op);
     const std::string text = Concat(where, ": v", i, " (", info.name, ")");
-    for (int a = 0; a < info.arguments; ++a) {
-      if (op.argument[static_cast<size_t>(a)] >= i) faults->Add(text, "uses a later value");
-    }
-    if (op.op == MicroOp::kLoad && op.operand >= group.operands.size()) {
-      faults->Add(text, "there is no operand ", static_cast<int>(op.operand));
-    }
+    if (!CheckArguments(group, program, i, text, faults)) continue;
     if (op.op == MicroOp::kAccumulator && i != 0) faults->Add(text, "is not the first operation");
-    if (!HasCleanFields(op)) faults->Add(text, "has a field that it does not use, or a NaN");
+    if (!HasCleanFields(op))
+      faults->Add(text, "has a field that it does not use, or an immediate that it may not have");
     if (stage && !op.stage) faults->Add(text, "comes after the output stage has begun");
     if (op.stage && !target.output_stage.Does(op.op)) {
       faults->Add(text, "target '", target.name, "' cannot do this in its output stage");

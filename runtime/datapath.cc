@@ -190,6 +190,7 @@ void Datapath::InitialiseAccumulators(const Group& group, const Instruction& ins
   MicroProgram program;
   MicroInstruction value;
   value.op = instruction.operand4 == kNone ? MicroOp::kConst : MicroOp::kLoad;
+  value.type = ValueType(group.operands[instruction.operand3].type);
   value.operand = instruction.operand4;
   program.ops.push_back(value);
   VectorPlan plan;
@@ -253,8 +254,17 @@ void Datapath::RunProgram(const Group& group, const VectorPlan& plan, const Micr
     for (const uint8_t d : plan.reduced) all.push_back(StrideAlong(operand, along, d));
     return all;
   };
+  const auto steps = [&](uint8_t dim) {
+    std::vector<int64_t> all;
+    for (const uint8_t d : plan.kept) all.push_back(d == dim ? 1 : 0);
+    for (const uint8_t d : plan.reduced) all.push_back(d == dim ? 1 : 0);
+    return all;
+  };
   for (const MicroInstruction& op : program.ops) {
     VectorSource source;
+    if (op.op == MicroOp::kIndex) {
+      source = {.strides = steps(op.operand), .start = step.start[op.operand]};
+    }
     if (op.op == MicroOp::kLoad || op.op == MicroOp::kAccumulator) {
       const uint8_t number = op.op == MicroOp::kLoad ? op.operand : accumulator;
       const OperandDesc& operand = group.operands[number];

@@ -73,6 +73,7 @@ Result<VectorPlan> PlanVector(const Group& group, const std::vector<uint16_t>& d
   unsigned used = dims_of[output];
   for (const MicroInstruction& op : program.ops) {
     if (op.op == MicroOp::kLoad) used |= dims_of[op.operand];
+    if (op.op == MicroOp::kIndex) used |= 1u << op.operand;
   }
   const unsigned reduced = instruction.reduce_dims != 0 ? unsigned{instruction.reduce_dims} & used
                                                         : used & ~unsigned{dims_of[output]};
@@ -86,7 +87,7 @@ Result<VectorPlan> PlanVector(const Group& group, const std::vector<uint16_t>& d
   }
   std::vector<bool> operand_is_full;
   for (const uint16_t dims : dims_of) operand_is_full.push_back((dims & reduced) != 0);
-  plan.full = FullValues(program, operand_is_full);
+  plan.full = FullValues(program, operand_is_full, reduced);
   if (!plan.full.back() && (dims_of[output] & reduced) != 0) {
     return Malformed("operand '", group.operands[output].value,
                      "' varies along a reduction dimension, the program's result does not");
@@ -104,7 +105,7 @@ Status CheckVectorTypes(const Group& group, const MicroProgram& program, uint8_t
     if (op.op == MicroOp::kLoad) operands.push_back(op.operand);
   }
   for (const uint8_t o : operands) {
-    if (ConvertsToF32(group.operands[o].type)) continue;
+    if (HasValues(group.operands[o].type)) continue;
     return Unsupported("operand '", group.operands[o].value, "': vector programs on ",
                        TypeName(group.operands[o].type));
   }

@@ -67,7 +67,12 @@ std::vector<std::vector<int64_t>> BlockCandidates(const ir::Nest& nest,
     const uint32_t bit = uint32_t{1} << d;
     const int dim = static_cast<int>(d);
     const bool reduces = nest.IsReduction(dim) || (nest.reduce_mask & bit) != 0;
-    if ((!contracts && reduces) || (contracts && !cut_kernel && IsWindow(nest, dim))) {
+    if (dim == nest.pass_dimension) {
+      candidates.push_back({1});
+      continue;
+    }
+    const bool stays_whole = !contracts && reduces && nest.pass_dimension < 0;
+    if (stays_whole || (contracts && !cut_kernel && IsWindow(nest, dim))) {
       candidates.push_back({extent});
       continue;
     }

@@ -44,7 +44,6 @@ BoundTables::BoundTables(const ir::Nest& nest, const machine::Target& target,
       candidates_(std::move(candidates)),
       resident_(std::move(resident)),
       work_(SplitWork(nest, target.output_stage)),
-      shape_(ShapeOf(nest, work_.vector)),
       reductions_(ReductionMask(nest)) {
   const bool contracts = nest.anchor == ir::Anchor::kContraction;
   for (size_t o = 0; o < nest.operands.size(); ++o) {
@@ -112,7 +111,7 @@ void BoundTables::Choose(std::span<const int> choice) {
       tile *= views[a]->longest;
       tiles *= views[a]->present;
     }
-    const int slots = (cut_ & table.dims) != 0 ? 2 : 1;
+    const int slots = (cut_ & table.dims) != 0 && !nest_.operands[o].is_local ? 2 : 1;
     needs_[o] = {TypeBytes(nest_.operands[o].type, tile), slots};
     const std::span<const AxisLengths* const> lengths(views, table.axes.size());
     chosen_[o] = {.bus_bytes = table.footprint.TotalBusBytes(lengths), .tiles = tiles};
@@ -157,23 +156,27 @@ int64_t BoundTables::ArraySum() const {
   return groups * folds(rows, array.rows) * folds(cols, array.cols) * stream;
 }
 
+// Every instruction once for each tile of its dimensions; what only begins a running value is left
+// out, so that this stays a bound.
 int64_t BoundTables::VectorSum() const {
-  const uint32_t dims = shape_.full_dims;
-  // The reduced points of a tile: its points without the dimensions that are reduced over (whole).
-  int64_t reduced_over = 1;
-  for (size_t d = 0; d < block_.size(); ++d) {
-    if (dims & ~shape_.reduced_dims & (uint32_t{1} << d)) reduced_over *= block_[d];
+  int64_t cycles = 0;
+  for (const VectorWork& work : work_.vector) {
+    if (work.program.ops.size() == 1 && work.program.ops[0].op == MicroOp::kConst) continue;
+    const uint32_t reduced_over = work.shape.full_dims & ~work.shape.reduced_dims;
+    cycles +=
+        SumOverTiles(nest_, block_, work.shape.reduced_dims, 0, 1, [&](int64_t reduced_points) {
+          return SumOverTiles(nest_, block_, reduced_over, 0, 1, [&](int64_t points) {
+            return machine::VectorCycles(target_.vector, work.program, work.shape.full,
+                                         points * reduced_points, reduced_points);
+          });
+        });
   }
-  return SumOverTiles(nest_, block_, dims, 0, 1, [&](int64_t points) {
-    return machine::VectorCycles(target_.vector, work_.vector, shape_.full, points,
-                                 points / reduced_over);
-  });
+  return cycles;
 }
 
 int64_t BoundTables::ComputeCycles() const {
   int64_t cycles = nest_.anchor == ir::Anchor::kContraction ? ArraySum() : 0;
-  if (!work_.vector.ops.empty()) cycles += VectorSum();
-  return cycles;
+  return cycles + VectorSum();
 }
 
 BoundTables::Bound BoundTables::BoundOf(int stationary, uint32_t single) const {
@@ -182,10 +185,15 @@ BoundTables::Bound BoundTables::BoundOf(int stationary, uint32_t single) const {
   const uint32_t kept = operands_[At(stationary)].dims & cut_;
   const size_t output = operands_.size() - 1;
   for (size_t o = 0; o < operands_.size(); ++o) {
-    if (resident_[o]) continue;
+    if (resident_[o] || nest_.operands[o].is_local) continue;
     const uint32_t dims = operands_[o].dims & cut_;
     // In this order the loops of `kept` are outside, the others inside.
     uint32_t repeats = (dims & ~kept) != 0 ? cut_ & ~dims : (dims != 0 ? kept & ~dims : 0);
+    // A program in passes has one order: the passes inside what is kept, outside what is reduced.
+    if (nest_.pass_dimension >= 0) {
+      const bool again = (dims & nest_.reduce_mask) != 0 && o != output;
+      repeats = again ? uint32_t{1} << nest_.pass_dimension : 0;
+    }
     int64_t bus_bytes = chosen_[o].bus_bytes;
     int64_t descriptors = chosen_[o].tiles;
     const bool once = static_cast<int>(o) != ir::Nest::kInput &&

@@ -72,7 +72,6 @@ class BoundTables {
   std::vector<bool> resident_;
   std::vector<OperandTable> operands_;
   EngineWork work_;
-  VectorShape shape_;
   uint32_t reductions_ = 0;
 
   std::vector<int64_t> block_, count_;

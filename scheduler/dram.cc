@@ -83,7 +83,8 @@ class DramLayout {
   void AddGroup(int g) {
     const ScheduledGroup& group = schedule_.groups[At(g)];
     for (int o = 0; o <= group.nest.output(); ++o) {
-      if (group.mapping.operands[At(o)].resident) continue;
+      const bool is_local = group.nest.operands[At(o)].is_local;
+      if (group.mapping.operands[At(o)].resident || is_local) continue;
       const ir::ValueId root = graph_.values[At(group.nest.operands[At(o)].value)].storage.root;
       if (IsPackedWeight(group.nest, o)) {
         AddOwn(g, DramKind::kPackedWeight, root,

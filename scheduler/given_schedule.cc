@@ -77,7 +77,10 @@ class Resolver {
     for (size_t d = 0; d < nest_.dimensions.size(); ++d) {
       const int dim = static_cast<int>(d);
       const bool reduced = nest_.IsReduction(dim) || (nest_.reduce_mask >> d & 1U) != 0;
-      if (nest_.anchor != ir::Anchor::kContraction && reduced &&
+      if (dim == nest_.pass_dimension && mapping_.block[d] != 1) {
+        return Usage("the block of 'pass' is always 1");
+      }
+      if (nest_.anchor != ir::Anchor::kContraction && reduced && nest_.pass_dimension < 0 &&
           mapping_.block[d] < nest_.dimensions[d].extent) {
         return Usage("dimension ", nest_.dimensions[d].name,
                      " is reduced over by the vector unit and cannot be cut");

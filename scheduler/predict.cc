@@ -105,7 +105,6 @@ class StepWork {
   StepWork(const ir::Nest& nest, const Mapping& mapping, const machine::Target& target)
       : nest_(nest), mapping_(mapping), target_(target) {
     work_ = SplitWork(nest, target.output_stage);
-    shape_ = ShapeOf(nest, work_.vector);
     reductions_ = ReductionMask(nest);
     if (nest.anchor == ir::Anchor::kContraction) {
       rate_ = target.array.rates.at(
@@ -113,27 +112,26 @@ class StepWork {
     }
   }
 
-  // Compute time of a step.
-  int64_t Cycles(std::span<const int64_t> lengths, bool drains) const {
+  // Compute time of a step with these lengths, at the first and last blocks of these dimensions.
+  int64_t Cycles(std::span<const int64_t> lengths, uint32_t first, uint32_t last) const {
     int64_t cycles = 0;
     if (nest_.anchor == ir::Anchor::kContraction) {
       cycles += machine::ArrayCycles(target_.array, rate_, ExtentsOf(nest_, lengths));
     }
-    if (!work_.vector.ops.empty() && drains) {
-      cycles += machine::VectorCycles(target_.vector, work_.vector, shape_.full,
-                                      Points(shape_.full_dims, lengths),
-                                      Points(shape_.reduced_dims, lengths));
+    for (const VectorWork& work : work_.vector) {
+      if (!work.RunsIn(first, last)) continue;
+      cycles += machine::VectorCycles(target_.vector, work.program, work.shape.full,
+                                      Points(work.shape.full_dims, lengths),
+                                      Points(work.shape.reduced_dims, lengths));
     }
     return cycles;
   }
 
-  bool Drains(uint32_t last) const {
-    return nest_.anchor != ir::Anchor::kContraction || Holds(reductions_, last);
-  }
-
   void Count(const StepClass& step, machine::Counters* counters) const {
     if (nest_.anchor == ir::Anchor::kContraction) CountArray(step, counters);
-    if (!work_.vector.ops.empty() && Drains(step.last)) CountVector(step, counters);
+    for (const VectorWork& work : work_.vector) {
+      if (work.RunsIn(step.first, step.last)) CountVector(step, work, counters);
+    }
   }
 
  private:
@@ -161,30 +159,31 @@ class StepWork {
     const int64_t macs = e.groups * e.pixels * e.channels * e.depth * step.count;
     counters->macs_array += macs;
     counters->macs_issued += macs;
-    if (Drains(step.last) && !DrainsInPlace(nest_, mapping_)) {
+    if (Holds(reductions_, step.last) && !DrainsInPlace(nest_, mapping_)) {
       const int64_t points = e.groups * e.pixels * e.channels * step.count;
       Read(kAccumulator, points, counters);
       Write(nest_.output(), points, counters);
     }
   }
 
-  void CountVector(const StepClass& step, machine::Counters* counters) const {
-    const int64_t full = Points(shape_.full_dims, step.lengths);
-    const int64_t reduced = Points(shape_.reduced_dims, step.lengths);
-    for (size_t i = 0; i < work_.vector.ops.size(); ++i) {
-      if (work_.vector.ops[i].op != MicroOp::kLoad) continue;
-      Read(work_.vector.ops[i].operand, step.count * (shape_.full[i] ? full : reduced), counters);
+  void CountVector(const StepClass& step, const VectorWork& work,
+                   machine::Counters* counters) const {
+    const int64_t full = Points(work.shape.full_dims, step.lengths);
+    const int64_t reduced = Points(work.shape.reduced_dims, step.lengths);
+    for (size_t i = 0; i < work.program.ops.size(); ++i) {
+      if (work.program.ops[i].op != MicroOp::kLoad) continue;
+      Read(work.program.ops[i].operand, step.count * (work.shape.full[i] ? full : reduced),
+           counters);
     }
-    Write(nest_.output(), step.count * (shape_.full.back() ? full : reduced), counters);
+    Write(work.output, step.count * (work.shape.full.back() ? full : reduced), counters);
     counters->vector_ops +=
-        step.count * machine::VectorOps(work_.vector, shape_.full, full, reduced);
+        step.count * machine::VectorOps(work.program, work.shape.full, full, reduced);
   }
 
   const ir::Nest& nest_;
   const Mapping& mapping_;
   const machine::Target& target_;
   EngineWork work_;
-  VectorShape shape_;
   uint32_t reductions_ = 0;
   machine::Rational rate_;
 };
@@ -440,7 +439,7 @@ int64_t PredictCycles(const ir::Nest& nest, const Mapping& mapping, const machin
   LoopWalk walk(nest, mapping);
   do {
     const StepTransfers step = TransfersInStep(walk, target, &transfers);
-    recurrence.Step(step, work.Cycles(walk.lengths, work.Drains(walk.last)));
+    recurrence.Step(step, work.Cycles(walk.lengths, walk.first, walk.last));
   } while (walk.Next());
   return recurrence.Retire();
 }
@@ -456,7 +455,7 @@ int64_t ComputeCycles(const ir::Nest& nest, const Mapping& mapping, const machin
   const StepWork work(nest, mapping, target);
   int64_t cycles = 0;
   ForEachStepClass(nest, mapping, [&](const StepClass& step) {
-    cycles += step.count * work.Cycles(step.lengths, work.Drains(step.last));
+    cycles += step.count * work.Cycles(step.lengths, step.first, step.last);
   });
   return cycles;
 }
@@ -464,7 +463,7 @@ int64_t ComputeCycles(const ir::Nest& nest, const Mapping& mapping, const machin
 int64_t CompulsoryBytes(const ir::Nest& nest, const Mapping& mapping) {
   int64_t bytes = 0;
   for (int o = 0; o <= nest.output(); ++o) {
-    if (mapping.operands[At(o)].resident) continue;
+    if (mapping.operands[At(o)].resident || nest.operands[At(o)].is_local) continue;
     int64_t elements = 1;
     for (const ir::Axis& axis : nest.operands[At(o)].axes) {
       // With blocks of 1 every combination is one index; the touched ones are counted once.

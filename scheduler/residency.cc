@@ -15,6 +15,7 @@ size_t At(int i) { return static_cast<size_t>(i); }
 constexpr double kImpossible = std::numeric_limits<double>::infinity();
 
 ir::ValueId RootOf(const ir::Graph& graph, const ir::Operand& operand) {
+  if (operand.is_local) return ir::kNoValue;
   return graph.values[At(operand.value)].storage.root;
 }
 
@@ -27,6 +28,7 @@ std::map<ir::ValueId, Flow> FlowsOf(const ir::Graph& graph, const std::vector<ir
   std::map<ir::ValueId, Flow> flows;
   for (size_t g = 0; g < nests.size(); ++g) {
     for (int o = 0; o <= nests[g].output(); ++o) {
+      if (nests[g].operands[At(o)].is_local) continue;
       Flow& flow = flows[RootOf(graph, nests[g].operands[At(o)])];
       (o == nests[g].output() ? flow.writers : flow.readers).push_back(g);
     }

@@ -72,6 +72,7 @@ class Writer {
 
   std::string OperandName(const ir::Nest& nest, int operand) const {
     if (operand == kAccumulator) return "accumulators";
+    if (nest.operands[At(operand)].is_local) return "running value";
     return NameOf(nest.operands[At(operand)].value);
   }
 
@@ -81,13 +82,19 @@ class Writer {
     json["anchor"] = kAnchors[static_cast<size_t>(nest.anchor)];
     for (const ir::Dimension& d : nest.dimensions) json["dimensions"][d.name] = d.extent;
     json["operands"] = Json::array();
-    for (const ir::Operand& operand : nest.operands) {
-      json["operands"].push_back({{"value", NameOf(operand.value)},
+    for (int o = 0; o <= nest.output(); ++o) {
+      const ir::Operand& operand = nest.operands[At(o)];
+      json["operands"].push_back({{"value", OperandName(nest, o)},
                                   {"class", ClassName(operand.cls)},
                                   {"type", TypeName(operand.type)},
                                   {"index", IndexText(nest, operand)}});
     }
     if (!nest.program.ops.empty()) json["program"] = ToText(nest.program);
+    for (const ir::Phase& phase : nest.phases) {
+      json["phases"].push_back({{"pass", phase.pass},
+                                {"program", ToText(phase.program)},
+                                {"writes", OperandName(nest, phase.output)}});
+    }
     return json;
   }
 

@@ -8,6 +8,7 @@
 #include "ir/op.h"
 #include "scheduler/capacity.h"
 #include "scheduler/dram.h"
+#include "scheduler/phases.h"
 #include "scheduler/placement.h"
 #include "scheduler/predict.h"
 #include "scheduler/residency.h"
@@ -31,10 +32,14 @@ std::string Lacking(const ir::Nest& nest, const machine::Target& target) {
                     TypeName(weight));
     }
   }
-  for (const MicroInstruction& op : SplitWork(nest, target.output_stage).vector.ops) {
-    const OpClass op_class = Info(op.op).op_class;
-    if (op_class != OpClass::kFree && target.vector.op_cycles[static_cast<size_t>(op_class)] <= 0) {
-      return Concat("the vector unit of '", target.name, "' has no '", OpClassName(op_class), "'");
+  for (const VectorWork& work : SplitWork(nest, target.output_stage).vector) {
+    for (const MicroInstruction& op : work.program.ops) {
+      const OpClass op_class = Info(op.op).op_class;
+      if (op_class == OpClass::kFree) continue;
+      if (target.vector.op_cycles[static_cast<size_t>(op_class)] <= 0) {
+        return Concat("the vector unit of '", target.name, "' has no '", OpClassName(op_class),
+                      "'");
+      }
     }
   }
   return "";
@@ -53,6 +58,10 @@ Result<std::vector<ir::Nest>> BuildNests(const ir::Graph& graph, const machine::
     }
     for (ir::Operand& operand : nest->operands) {
       operand.is_constant = graph.values[At(operand.value)].constant != nullptr;
+    }
+    // A reduction over more than fits is cut into passes.
+    if (!AllFit({*nest}, target)) {
+      if (std::optional<ir::Nest> cut = CutReductions(*nest)) *nest = std::move(*cut);
     }
     nests.push_back(std::move(*nest));
   }

@@ -193,7 +193,18 @@ class Search {
       (outside ? mapping.order : inner).push_back(static_cast<int>(d));
     }
     mapping.order.insert(mapping.order.end(), inner.begin(), inner.end());
+    if (nest_.pass_dimension >= 0) OrderPasses(&mapping);
     return mapping;
+  }
+
+  // What is kept outermost, then the passes, then what is reduced over.
+  void OrderPasses(Mapping* mapping) const {
+    const auto rank = [&](int d) {
+      if (d == nest_.pass_dimension) return 1;
+      return (nest_.reduce_mask >> d & 1U) != 0 ? 2 : 0;
+    };
+    std::sort(mapping->order.begin(), mapping->order.end(),
+              [&](int a, int b) { return std::pair(rank(a), a) < std::pair(rank(b), b); });
   }
 
   void Evaluate(const Mapping& mapping) {
@@ -215,7 +226,9 @@ class Search {
     for (size_t i = 0; i < std::min(kExact, leaves_.size()); ++i) {
       Mapping mapping = MappingOf(leaves_[i]);
       Evaluate(mapping);
-      if (i >= kPermuted || mapping.order.size() > 4 || leaves_[i].steps > 4096) continue;
+      if (i >= kPermuted || nest_.pass_dimension >= 0 || mapping.order.size() > 4 ||
+          leaves_[i].steps > 4096)
+        continue;
       const std::vector<int> given = mapping.order;
       std::sort(mapping.order.begin(), mapping.order.end());
       do {

@@ -14,10 +14,12 @@ std::vector<int64_t> CostKey(const ir::Nest& nest) {
   std::vector<int64_t> key = {static_cast<int64_t>(nest.anchor), nest.bias, nest.reduce_mask,
                               static_cast<int64_t>(nest.dimensions.size()),
                               static_cast<int64_t>(nest.operands.size())};
+  key.push_back(nest.pass_dimension);
   for (const ir::Dimension& dimension : nest.dimensions) key.push_back(dimension.extent);
   for (const ir::Operand& operand : nest.operands) {
-    key.insert(key.end(), {static_cast<int64_t>(operand.cls), static_cast<int64_t>(operand.type),
-                           operand.is_constant, static_cast<int64_t>(operand.axes.size())});
+    key.insert(key.end(),
+               {static_cast<int64_t>(operand.cls), static_cast<int64_t>(operand.type),
+                operand.is_constant, operand.is_local, static_cast<int64_t>(operand.axes.size())});
     for (const ir::Axis& axis : operand.axes) {
       key.insert(key.end(),
                  {axis.offset, axis.bound, axis.stride, static_cast<int64_t>(axis.terms.size())});
@@ -27,8 +29,8 @@ std::vector<int64_t> CostKey(const ir::Nest& nest) {
     }
   }
   for (const MicroInstruction& op : nest.program.ops) {
-    key.insert(key.end(),
-               {static_cast<int64_t>(op.op), op.operand, op.argument[0], op.argument[1]});
+    key.insert(key.end(), {static_cast<int64_t>(op.op), static_cast<int64_t>(op.type), op.operand,
+                           op.argument[0], op.argument[1], op.argument[2]});
   }
   return key;
 }

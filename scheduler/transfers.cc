@@ -112,7 +112,8 @@ int RingSlots(const ir::Nest& nest, const Mapping& mapping, int operand) {
       operand == kAccumulator || (operand == nest.output() && DrainsInPlace(nest, mapping))
           ? mapping.accumulator
           : mapping.operands[At(operand)];
-  if (place.resident || !place.is_double) return 1;
+  const bool is_local = operand >= 0 && nest.operands[At(operand)].is_local;
+  if (place.resident || is_local || !place.is_double) return 1;
   return ProductOfCounts(nest, mapping, GenerationDims(nest, mapping, operand)) > 1 ? 2 : 1;
 }
 
@@ -125,7 +126,8 @@ std::vector<Transfer> TransfersOf(const ir::Nest& nest, const Mapping& mapping) 
   std::vector<Transfer> loads;
   std::vector<Transfer> stores;
   for (int o = 0; o < nest.output(); ++o) {
-    if (!mapping.operands[At(o)].resident) loads.push_back(LoadOf(nest, mapping, o));
+    if (mapping.operands[At(o)].resident || nest.operands[At(o)].is_local) continue;
+    loads.push_back(LoadOf(nest, mapping, o));
   }
   if (nest.anchor == ir::Anchor::kContraction) AddSpills(nest, mapping, &loads, &stores);
   if (!mapping.operands[At(nest.output())].resident) {

@@ -34,14 +34,69 @@ bool CanCutAt(const MicroProgram& program, size_t end) {
   return true;
 }
 
+VectorShape ShapeOf(const ir::Nest& nest, const MicroProgram& program, int output) {
+  VectorShape shape;
+  const bool behind_array = nest.anchor == ir::Anchor::kContraction;
+  uint32_t dims = DependenceMask(nest, output);
+  for (const MicroInstruction& op : program.ops) {
+    if (op.op == MicroOp::kLoad) dims |= DependenceMask(nest, op.operand);
+    if (op.op == MicroOp::kIndex) dims |= uint32_t{1} << op.operand;
+  }
+  uint32_t reduced = nest.reduce_mask;
+  if (reduced == 0) reduced = behind_array ? 0 : dims & ReductionMask(nest);
+  shape.full_dims = dims;
+  shape.reduced_dims = dims & ~reduced;
+  std::vector<bool> operand_is_full;
+  for (int o = 0; o <= nest.output(); ++o) {
+    operand_is_full.push_back((DependenceMask(nest, o) & reduced) != 0);
+  }
+  shape.full = FullValues(program, operand_is_full, reduced);
+  return shape;
+}
+
+// The vector instruction of a phase of a cut program.
+VectorWork WorkOf(const ir::Nest& nest, const ir::Phase& phase) {
+  VectorWork work = {.program = phase.program, .output = phase.output};
+  const uint32_t pass = uint32_t{1} << nest.pass_dimension;
+  const int64_t passes = nest.dimensions[static_cast<size_t>(nest.pass_dimension)].extent;
+  if (phase.pass == 0) {
+    work.first |= pass;
+  } else if (phase.pass + 1 == passes) {
+    work.last |= pass;
+  } else {
+    work.not_first = pass;
+    work.not_last = pass;
+  }
+  if (phase.kind == ir::Phase::Kind::kBegin) work.first |= nest.reduce_mask;
+  const bool reduced_output = (DependenceMask(nest, phase.output) & nest.reduce_mask) == 0;
+  if (phase.kind == ir::Phase::Kind::kFinish && reduced_output) work.last |= nest.reduce_mask;
+  return work;
+}
+
+std::vector<VectorWork> VectorWorks(const ir::Nest& nest, const machine::OutputStage& stage) {
+  std::vector<VectorWork> works;
+  for (const ir::Phase& phase : nest.phases) works.push_back(WorkOf(nest, phase));
+  if (nest.phases.empty()) works.push_back({.program = nest.program, .output = nest.output()});
+  for (VectorWork& work : works) {
+    if (work.output == nest.output()) MarkStageTail(&work.program, stage);
+    work.shape = ShapeOf(nest, work.program, work.output);
+  }
+  return works;
+}
+
 }  // namespace
+
+bool VectorWork::RunsIn(uint32_t at_first, uint32_t at_last) const {
+  return (first & ~at_first) == 0 && (last & ~at_last) == 0 &&
+         (not_first == 0 || (not_first & ~at_first) != 0) &&
+         (not_last == 0 || (not_last & ~at_last) != 0);
+}
 
 EngineWork SplitWork(const ir::Nest& nest, const machine::OutputStage& stage) {
   EngineWork work;
   if (nest.anchor == ir::Anchor::kMove) return work;
   if (nest.anchor == ir::Anchor::kVector) {
-    work.vector = nest.program;
-    MarkStageTail(&work.vector, stage);
+    work.vector = VectorWorks(nest, stage);
     return work;
   }
   const std::vector<MicroInstruction>& ops = nest.program.ops;
@@ -55,16 +110,21 @@ EngineWork SplitWork(const ir::Nest& nest, const machine::OutputStage& stage) {
   }
   if (drained == ops.size()) return work;
   const uint8_t shift = static_cast<uint8_t>(drained - 1);
-  work.vector.ops.push_back({.op = MicroOp::kLoad, .operand = static_cast<uint8_t>(nest.output())});
+  VectorWork behind = {.output = nest.output(), .last = ReductionMask(nest)};
+  behind.program.ops.push_back({.op = MicroOp::kLoad,
+                                .type = ValueType(nest.operands.back().type),
+                                .operand = static_cast<uint8_t>(nest.output())});
   for (size_t i = drained; i < ops.size(); ++i) {
     MicroInstruction op = ops[i];
     for (int a = 0; a < Info(op.op).arguments; ++a) {
       uint8_t& argument = op.argument[static_cast<size_t>(a)];
       argument = static_cast<uint8_t>(argument - shift);
     }
-    work.vector.ops.push_back(op);
+    behind.program.ops.push_back(op);
   }
-  MarkStageTail(&work.vector, stage);
+  MarkStageTail(&behind.program, stage);
+  behind.shape = ShapeOf(nest, behind.program, behind.output);
+  work.vector.push_back(std::move(behind));
   return work;
 }
 
@@ -76,25 +136,6 @@ machine::ArrayExtents ExtentsOf(const ir::Nest& nest, std::span<const int64_t> l
           .pixels = Points(input & output & ~weight, lengths),
           .channels = Points(weight & output & ~input, lengths),
           .depth = Points(input & weight & ~output, lengths)};
-}
-
-VectorShape ShapeOf(const ir::Nest& nest, const MicroProgram& vector_program) {
-  VectorShape shape;
-  const bool behind_array = nest.anchor == ir::Anchor::kContraction;
-  uint32_t dims = DependenceMask(nest, nest.output());
-  for (const MicroInstruction& op : vector_program.ops) {
-    if (op.op == MicroOp::kLoad) dims |= DependenceMask(nest, op.operand);
-  }
-  uint32_t reduced = nest.reduce_mask;
-  if (reduced == 0) reduced = behind_array ? 0 : dims & ReductionMask(nest);
-  shape.full_dims = dims;
-  shape.reduced_dims = dims & ~reduced;
-  std::vector<bool> operand_is_full;
-  for (int o = 0; o <= nest.output(); ++o) {
-    operand_is_full.push_back((DependenceMask(nest, o) & reduced) != 0);
-  }
-  shape.full = FullValues(vector_program, operand_is_full);
-  return shape;
 }
 
 int64_t Points(uint32_t dims, std::span<const int64_t> lengths) {

@@ -2,154 +2,140 @@
 
 #include <cmath>
 #include <cstring>
-#include <limits>
 
+#include "runtime/kernels/scalar.h"
 #include "support/half.h"
+#include "support/micro_program.h"
 #include "support/status.h"
 
 namespace dla::runtime {
 namespace {
 
-template <typename T>
-void Widen(const uint8_t* bytes, int64_t count, float* values) {
-  for (int64_t i = 0; i < count; ++i) {
-    T x;
-    std::memcpy(&x, bytes + i * static_cast<int64_t>(sizeof(T)), sizeof(T));
-    values[i] = static_cast<float>(x);
+template <typename Stored, typename Value>
+void Load(const uint8_t* bytes, int64_t count, void* values) {
+  auto* to = static_cast<Value*>(values);
+  if constexpr (std::is_same_v<Stored, Value>) {
+    std::memcpy(to, bytes, static_cast<size_t>(count) * sizeof(Stored));
+  } else {
+    for (int64_t i = 0; i < count; ++i) {
+      Stored x;
+      std::memcpy(&x, bytes + i * static_cast<int64_t>(sizeof(Stored)), sizeof(Stored));
+      to[i] = static_cast<Value>(x);
+    }
   }
 }
 
-template <typename T>
-T Saturate(float value) {
-  if (std::isnan(value)) return 0;
-  const float rounded = std::nearbyint(value);
-  // The limits as floats may round up to one past the largest T, hence >=.
-  if (rounded >= static_cast<float>(std::numeric_limits<T>::max())) {
-    return std::numeric_limits<T>::max();
-  }
-  if (rounded <= static_cast<float>(std::numeric_limits<T>::min())) {
-    return std::numeric_limits<T>::min();
-  }
-  return static_cast<T>(rounded);
-}
-
-template <typename T>
-void Narrow(const float* values, int64_t count, uint8_t* bytes) {
-  for (int64_t i = 0; i < count; ++i) {
-    const T x = Saturate<T>(values[i]);
-    std::memcpy(bytes + i * static_cast<int64_t>(sizeof(T)), &x, sizeof(T));
+template <typename Stored, typename Value>
+void Store(const void* values, int64_t count, uint8_t* bytes) {
+  const auto* from = static_cast<const Value*>(values);
+  if constexpr (std::is_same_v<Stored, Value>) {
+    std::memcpy(bytes, from, static_cast<size_t>(count) * sizeof(Stored));
+  } else {
+    for (int64_t i = 0; i < count; ++i) {
+      const auto x = static_cast<Stored>(from[i]);
+      std::memcpy(bytes + i * static_cast<int64_t>(sizeof(Stored)), &x, sizeof(Stored));
+    }
   }
 }
 
 template <float (*kConvert)(uint16_t)>
-void WidenHalf(const uint8_t* bytes, int64_t count, float* values) {
+void LoadHalf(const uint8_t* bytes, int64_t count, void* values) {
+  auto* to = static_cast<float*>(values);
   for (int64_t i = 0; i < count; ++i) {
     uint16_t bits;
     std::memcpy(&bits, bytes + i * 2, sizeof(bits));
-    values[i] = kConvert(bits);
+    to[i] = kConvert(bits);
   }
 }
 
 template <uint16_t (*kConvert)(float)>
-void NarrowHalf(const float* values, int64_t count, uint8_t* bytes) {
+void StoreHalf(const void* values, int64_t count, uint8_t* bytes) {
+  const auto* from = static_cast<const float*>(values);
   for (int64_t i = 0; i < count; ++i) {
-    const uint16_t bits = kConvert(values[i]);
+    const uint16_t bits = kConvert(from[i]);
     std::memcpy(bytes + i * 2, &bits, sizeof(bits));
+  }
+}
+
+void LoadBools(const uint8_t* bytes, int64_t count, void* values) {
+  auto* to = static_cast<uint8_t*>(values);
+  for (int64_t i = 0; i < count; ++i) to[i] = bytes[i] != 0 ? 1 : 0;
+}
+
+// The two functions of each stored type.
+struct Conversion {
+  void (*load)(const uint8_t* bytes, int64_t count, void* values) = nullptr;
+  void (*store)(const void* values, int64_t count, uint8_t* bytes) = nullptr;
+};
+
+template <typename Stored, typename Value>
+constexpr Conversion Plain() {
+  return {Load<Stored, Value>, Store<Stored, Value>};
+}
+
+Conversion ConversionOf(ElementType type) {
+  switch (type) {
+    case ElementType::kF32:
+      return Plain<float, float>();
+    case ElementType::kF16:
+      return {LoadHalf<HalfToFloat>, StoreHalf<FloatToHalf>};
+    case ElementType::kBF16:
+      return {LoadHalf<BFloat16ToFloat>, StoreHalf<FloatToBFloat16>};
+    case ElementType::kF64:
+      return Plain<double, double>();
+    case ElementType::kI8:
+      return Plain<int8_t, int64_t>();
+    case ElementType::kU8:
+      return Plain<uint8_t, int64_t>();
+    case ElementType::kI16:
+      return Plain<int16_t, int64_t>();
+    case ElementType::kU16:
+      return Plain<uint16_t, int64_t>();
+    case ElementType::kI32:
+      return Plain<int32_t, int64_t>();
+    case ElementType::kU32:
+      return Plain<uint32_t, int64_t>();
+    case ElementType::kI64:
+      return Plain<int64_t, int64_t>();
+    case ElementType::kU64:
+      return Plain<uint64_t, uint64_t>();
+    case ElementType::kBool:
+      return {LoadBools, Store<uint8_t, uint8_t>};
+    default:
+      return {};
   }
 }
 
 }  // namespace
 
-bool ConvertsToF32(ElementType type) {
-  switch (type) {
-    case ElementType::kF32:
-    case ElementType::kF16:
-    case ElementType::kBF16:
-    case ElementType::kF64:
-    case ElementType::kI8:
-    case ElementType::kU8:
-    case ElementType::kI16:
-    case ElementType::kU16:
-    case ElementType::kI32:
-    case ElementType::kU32:
-    case ElementType::kI64:
-    case ElementType::kU64:
-    case ElementType::kBool:
-      return true;
-    default:
-      return false;
-  }
+bool HasValues(ElementType type) { return ConversionOf(type).load != nullptr; }
+
+int64_t ValueBytes(ElementType value_type) { return TypeBytes(value_type, 1); }
+
+void LoadValues(ElementType type, const uint8_t* bytes, int64_t count, void* values) {
+  const Conversion conversion = ConversionOf(type);
+  DLA_CHECK(conversion.load != nullptr, TypeName(type));
+  conversion.load(bytes, count, values);
 }
 
-void ToF32(ElementType type, const uint8_t* bytes, int64_t count, float* values) {
-  switch (type) {
-    case ElementType::kF32:
-      std::memcpy(values, bytes, static_cast<size_t>(count) * sizeof(float));
-      return;
-    case ElementType::kF16:
-      return WidenHalf<HalfToFloat>(bytes, count, values);
-    case ElementType::kBF16:
-      return WidenHalf<BFloat16ToFloat>(bytes, count, values);
-    case ElementType::kF64:
-      return Widen<double>(bytes, count, values);
-    case ElementType::kI8:
-      return Widen<int8_t>(bytes, count, values);
-    case ElementType::kU8:
-    case ElementType::kBool:
-      return Widen<uint8_t>(bytes, count, values);
-    case ElementType::kI16:
-      return Widen<int16_t>(bytes, count, values);
-    case ElementType::kU16:
-      return Widen<uint16_t>(bytes, count, values);
-    case ElementType::kI32:
-      return Widen<int32_t>(bytes, count, values);
-    case ElementType::kU32:
-      return Widen<uint32_t>(bytes, count, values);
-    case ElementType::kI64:
-      return Widen<int64_t>(bytes, count, values);
-    case ElementType::kU64:
-      return Widen<uint64_t>(bytes, count, values);
-    default:
-      DLA_CHECK(false, TypeName(type));
-  }
+void StoreValues(ElementType type, const void* values, int64_t count, uint8_t* bytes) {
+  const Conversion conversion = ConversionOf(type);
+  DLA_CHECK(conversion.store != nullptr, TypeName(type));
+  conversion.store(values, count, bytes);
 }
 
-void FromF32(ElementType type, const float* values, int64_t count, uint8_t* bytes) {
-  switch (type) {
+void ValueFromDouble(ElementType value_type, double number, void* value) {
+  switch (value_type) {
     case ElementType::kF32:
-      std::memcpy(bytes, values, static_cast<size_t>(count) * sizeof(float));
-      return;
-    case ElementType::kF16:
-      return NarrowHalf<FloatToHalf>(values, count, bytes);
-    case ElementType::kBF16:
-      return NarrowHalf<FloatToBFloat16>(values, count, bytes);
+      return Put(value, static_cast<float>(number));
     case ElementType::kF64:
-      for (int64_t i = 0; i < count; ++i) {
-        const double x = static_cast<double>(values[i]);
-        std::memcpy(bytes + i * 8, &x, sizeof(x));
-      }
-      return;
-    case ElementType::kI8:
-      return Narrow<int8_t>(values, count, bytes);
-    case ElementType::kU8:
-      return Narrow<uint8_t>(values, count, bytes);
-    case ElementType::kBool:
-      for (int64_t i = 0; i < count; ++i) bytes[i] = values[i] != 0 ? 1 : 0;
-      return;
-    case ElementType::kI16:
-      return Narrow<int16_t>(values, count, bytes);
-    case ElementType::kU16:
-      return Narrow<uint16_t>(values, count, bytes);
-    case ElementType::kI32:
-      return Narrow<int32_t>(values, count, bytes);
-    case ElementType::kU32:
-      return Narrow<uint32_t>(values, count, bytes);
+      return Put(value, number);
     case ElementType::kI64:
-      return Narrow<int64_t>(values, count, bytes);
+      return Put(value, Truncate<int64_t>(std::nearbyint(number)));
     case ElementType::kU64:
-      return Narrow<uint64_t>(values, count, bytes);
+      return Put(value, Truncate<uint64_t>(std::nearbyint(number)));
     default:
-      DLA_CHECK(false, TypeName(type));
+      return Put(value, static_cast<uint8_t>(number != 0 ? 1 : 0));
   }
 }
 

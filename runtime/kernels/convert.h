@@ -1,4 +1,7 @@
-// Element types to and from f32, in which vector arithmetic runs.
+// Elements as they are stored to and from the values that vector arithmetic works on.
+//
+// A value is a float, double, int64_t, uint64_t or, for bool, a uint8_t of 0 or 1: the five types
+// of support/micro_program.h (ValueType).
 #pragma once
 
 #include <cstdint>
@@ -7,14 +10,19 @@
 
 namespace dla::runtime {
 
-// Can vector programs and pad values use this type?
-bool ConvertsToF32(ElementType type);
+// Can vector programs and pad values use this type? (Not i4 and u4: no element has an address.)
+bool HasValues(ElementType type);
 
-// `count` elements from `bytes` on, which need no alignment.
-void ToF32(ElementType type, const uint8_t* bytes, int64_t count, float* values);
+// Bytes of one value of a value type.
+int64_t ValueBytes(ElementType value_type);
 
-// Floats round to nearest even; integers round to nearest even and saturate, NaN becomes 0; bool is
-// "not zero".
-void FromF32(ElementType type, const float* values, int64_t count, uint8_t* bytes);
+// `count` elements from `bytes` on, which need no alignment, as values of ValueType(type). Exact.
+void LoadValues(ElementType type, const uint8_t* bytes, int64_t count, void* values);
+
+// Values of ValueType(type) as elements: floats round to nearest even, integers wrap.
+void StoreValues(ElementType type, const void* values, int64_t count, uint8_t* bytes);
+
+// One number as a value of the type: integers round to nearest even and saturate.
+void ValueFromDouble(ElementType value_type, double number, void* value);
 
 }  // namespace dla::runtime

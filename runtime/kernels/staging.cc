@@ -1,16 +1,31 @@
 #include "runtime/kernels/staging.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "runtime/kernels/convert.h"
 #include "runtime/strided_copy.h"
+#include "support/micro_program.h"
 
 namespace dla::runtime {
 
 using machine::OperandDesc;
 
-int64_t EncodeScalar(ElementType type, float value, uint8_t* bytes) {
-  FromF32(type, &value, 1, bytes);
+int64_t EncodeScalar(ElementType type, double number, uint8_t* bytes) {
+  // Infinities stand for the ends of a stored integer type, which may be narrower than its value's.
+  if (!IsFloat(type) && type != ElementType::kBool) {
+    const bool is_signed = type == ElementType::kI8 || type == ElementType::kI16 ||
+                           type == ElementType::kI32 || type == ElementType::kI64;
+    const int bits = TypeBits(type) - (is_signed ? 1 : 0);
+    const double end = std::ldexp(1.0, bits);
+    const double low = is_signed ? -end : 0.0;
+    // f64 has no number just below 2^63; the conversion saturates there.
+    number = std::clamp(number, low, bits > 52 ? end : end - 1);
+  }
+  alignas(8) uint8_t value[8];
+  ValueFromDouble(ValueType(type), number, value);
+  StoreValues(type, value, 1, bytes);
   return TypeBytes(type, 1);
 }
 

@@ -25,7 +25,7 @@ View StageTile(const machine::OperandDesc& operand, const Tile& tile, const uint
 // How far, in elements, the view's pointer moves when dimension `dim` goes on by one.
 int64_t StrideAlong(const machine::OperandDesc& operand, const AxisArray& strides, size_t dim);
 
-// `value` in the operand type's bytes; returns how many.
-int64_t EncodeScalar(ElementType type, float value, uint8_t* bytes);
+// `number` in the operand type's bytes, saturated; returns how many.
+int64_t EncodeScalar(ElementType type, double number, uint8_t* bytes);
 
 }  // namespace dla::runtime

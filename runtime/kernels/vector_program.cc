@@ -1,16 +1,17 @@
 #include "runtime/kernels/vector_program.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
+#include <functional>
 
 #include "runtime/kernels/convert.h"
 #include "runtime/kernels/vector_ops.h"
+#include "support/checked.h"
 
 namespace dla::runtime {
 namespace {
 
-// Floats of one value that are worked on together, where the reduction is not longer.
+// Elements of one value that are worked on together, where the reduction is not longer.
 constexpr int64_t kChunk = 2048;
 
 // Walks points [first, first + count) of the dimensions (last fastest), as segments that advance
@@ -38,25 +39,36 @@ void ForSegments(const std::vector<int64_t>& lengths, const int64_t* strides, in
   }
 }
 
-void Gather(const VectorSource& source, int64_t offset, int64_t stride, int64_t count, float* to) {
+void Gather(const VectorSource& source, int64_t offset, int64_t stride, int64_t count,
+            uint8_t* to) {
   const int64_t size = TypeBytes(source.type, 1);
   const uint8_t* from = source.data + offset * size;
-  if (stride == 1) {
-    ToF32(source.type, from, count, to);
-  } else if (stride == 0) {
-    ToF32(source.type, from, 1, to);
-    std::fill(to, to + count, to[0]);
-  } else if (source.type == ElementType::kF32) {
-    for (int64_t i = 0; i < count; ++i) std::memcpy(to + i, from + i * stride * 4, 4);
-  } else {
-    for (int64_t i = 0; i < count; ++i) ToF32(source.type, from + i * stride * size, 1, to + i);
+  if (stride == 1) return LoadValues(source.type, from, count, to);
+  if (stride == 0) {
+    LoadValues(source.type, from, 1, to);
+    const int64_t bytes = count * ValueBytes(ValueType(source.type));
+    for (int64_t done = bytes / count; done < bytes; done *= 2) {
+      std::memcpy(to + done, to, static_cast<size_t>(std::min(done, bytes - done)));
+    }
+    return;
+  }
+  if (source.type == ElementType::kF32) {
+    for (int64_t i = 0; i < count; ++i) std::memcpy(to + i * 4, from + i * stride * 4, 4);
+    return;
+  }
+  const int64_t value_size = ValueBytes(ValueType(source.type));
+  for (int64_t i = 0; i < count; ++i) {
+    LoadValues(source.type, from + i * stride * size, 1, to + i * value_size);
   }
 }
 
-void Scatter(ElementType type, const float* from, int64_t stride, int64_t count, uint8_t* to) {
+void Scatter(ElementType type, const uint8_t* from, int64_t stride, int64_t count, uint8_t* to) {
+  if (stride == 1) return StoreValues(type, from, count, to);
   const int64_t size = TypeBytes(type, 1);
-  if (stride == 1) return FromF32(type, from, count, to);
-  for (int64_t i = 0; i < count; ++i) FromF32(type, from + i, 1, to + i * stride * size);
+  const int64_t value_size = ValueBytes(ValueType(type));
+  for (int64_t i = 0; i < count; ++i) {
+    StoreValues(type, from + i * value_size, 1, to + i * stride * size);
+  }
 }
 
 // Evaluates the program for the kept points [first, first + count). A full value is a matrix of
@@ -64,24 +76,35 @@ void Scatter(ElementType type, const float* from, int64_t stride, int64_t count,
 class Chunk {
  public:
   Chunk(const VectorJob& job, VectorWorkspace* workspace, int64_t rows, int64_t capacity)
-      : job_(job), rows_(rows), plane_(rows * capacity) {
-    const auto values = static_cast<int64_t>(job.program->ops.size());
-    // Two more planes: reduced arguments of full operations, repeated.
-    values_ = workspace->values.Get((values + 2) * plane_);
+      : job_(job), ops_(job.program->ops), rows_(rows) {
+    // A plane for each value and for each of a full operation's reduced arguments, repeated. They
+    // are as wide as the widest type of the program.
+    int64_t width = 1;
+    for (const MicroInstruction& op : ops_) width = std::max(width, ValueBytes(op.type));
+    plane_ = RoundUp(rows * capacity * width, 64);
+    const auto planes = static_cast<int64_t>(ops_.size() + kRepeated);
+    double* storage = workspace->values.Get(planes * plane_ / 8);
+    values_ = reinterpret_cast<uint8_t*>(storage);
     sums_ = workspace->sums.Get(capacity);
   }
 
   void Run(int64_t first, int64_t count) {
     first_ = first;
     count_ = count;
-    const auto& ops = job_.program->ops;
-    for (size_t i = 0; i < ops.size(); ++i) Evaluate(i, ops[i]);
-    Store(ops.size() - 1);
+    for (size_t i = 0; i < ops_.size(); ++i) Evaluate(i);
+    Store(ops_.size() - 1);
   }
 
  private:
-  float* Value(size_t i) { return values_ + static_cast<int64_t>(i) * plane_; }
+  static constexpr size_t kRepeated = 3;
+
+  uint8_t* Value(size_t i) { return values_ + static_cast<int64_t>(i) * plane_; }
+  template <typename T>
+  T* ValueAs(size_t i) {
+    return reinterpret_cast<T*>(Value(i));
+  }
   int64_t RowsOf(size_t i) const { return job_.full[i] ? rows_ : 1; }
+  int64_t RowBytes(size_t i) const { return count_ * ValueBytes(ops_[i].type); }
 
   // Calls visit(row, offset of the row's first reduced index) for each row of the value.
   template <typename F>
@@ -96,72 +119,122 @@ class Chunk {
 
   void Load(size_t i) {
     const VectorSource& source = job_.sources[i];
+    const int64_t size = ValueBytes(ops_[i].type);
     ForRows(RowsOf(i), source.strides, [&](int64_t row, int64_t base) {
-      float* to = Value(i) + row * count_;
+      uint8_t* to = Value(i) + row * RowBytes(i);
       ForSegments(job_.kept, source.strides.data(), first_, count_,
                   [&](int64_t offset, int64_t stride, int64_t length) {
                     Gather(source, base + offset, stride, length, to);
-                    to += length;
+                    to += length * size;
+                  });
+    });
+  }
+
+  void Index(size_t i) {
+    const VectorSource& source = job_.sources[i];
+    ForRows(RowsOf(i), source.strides, [&](int64_t row, int64_t base) {
+      int64_t* to = ValueAs<int64_t>(i) + row * count_;
+      ForSegments(job_.kept, source.strides.data(), first_, count_,
+                  [&](int64_t offset, int64_t stride, int64_t length) {
+                    int64_t index = source.start + base + offset;
+                    for (int64_t j = 0; j < length; ++j, index += stride) *to++ = index;
                   });
     });
   }
 
   void Store(size_t i) {
     const int64_t size = TypeBytes(job_.type, 1);
+    const int64_t value_size = ValueBytes(ops_[i].type);
     ForRows(RowsOf(i), job_.output_strides, [&](int64_t row, int64_t base) {
-      const float* from = Value(i) + row * count_;
+      const uint8_t* from = Value(i) + row * RowBytes(i);
       ForSegments(job_.kept, job_.output_strides.data(), first_, count_,
                   [&](int64_t offset, int64_t stride, int64_t length) {
                     Scatter(job_.type, from, stride, length, job_.output + (base + offset) * size);
-                    from += length;
+                    from += length * value_size;
                   });
     });
   }
 
   // Argument `a` with as many rows as value `i`.
-  const float* Argument(size_t i, const MicroInstruction& op, int a) {
-    if (a >= Info(op.op).arguments) return nullptr;
-    const size_t from = op.argument[static_cast<size_t>(a)];
+  const uint8_t* Argument(size_t i, size_t a) {
+    if (static_cast<int>(a) >= Info(ops_[i].op).arguments) return nullptr;
+    const size_t from = ops_[i].argument[a];
     if (RowsOf(from) == RowsOf(i)) return Value(from);
-    float* repeated = Value(job_.program->ops.size() + static_cast<size_t>(a));
+    uint8_t* repeated = Value(ops_.size() + a);
     for (int64_t row = 0; row < rows_; ++row) {
-      std::copy(Value(from), Value(from) + count_, repeated + row * count_);
+      std::memcpy(repeated + row * RowBytes(from), Value(from),
+                  static_cast<size_t>(RowBytes(from)));
     }
     return repeated;
   }
 
-  void Evaluate(size_t i, const MicroInstruction& op) {
+  void Evaluate(size_t i) {
+    const MicroInstruction& op = ops_[i];
     if (op.op == MicroOp::kLoad || op.op == MicroOp::kAccumulator) return Load(i);
-    if (Info(op.op).reduces) return Reduce(i, op);
-    const float* a = Argument(i, op, 0);
-    const float* b = Argument(i, op, 1);
-    ApplyOp(op, a, b, RowsOf(i) * count_, Value(i));
+    if (op.op == MicroOp::kIndex) return Index(i);
+    if (Info(op.op).reduces) return Reduce(i);
+    const VectorArguments arguments = {.a = Argument(i, 0),
+                                       .b = Argument(i, 1),
+                                       .c = Argument(i, 2),
+                                       .argument_type = ops_[op.argument[0]].type};
+    ApplyOp(op, arguments, RowsOf(i) * count_, Value(i));
   }
 
-  void Reduce(size_t i, const MicroInstruction& op) {
-    const size_t argument = op.argument[0];
-    // A reduced argument is the same at every reduced point.
-    const int64_t step = job_.full[argument] ? count_ : 0;
-    const float* from = Value(argument);
-    float* to = Value(i);
-    if (op.op == MicroOp::kReduceSum) {
-      std::fill(sums_, sums_ + count_, 0.0);
-      for (int64_t row = 0; row < rows_; ++row, from += step) {
-        for (int64_t j = 0; j < count_; ++j) sums_[j] += static_cast<double>(from[j]);
+  void Reduce(size_t i) {
+    const bool gathers = IsFloat(ops_[i].type);
+    const MicroOp op = ops_[i].op;
+    if (gathers && op == MicroOp::kReduceSum) return Collect(i, 0.0, std::plus<double>());
+    if (gathers && op == MicroOp::kReduceProduct) return Collect(i, 1.0, std::multiplies<double>());
+    Combine(i);
+  }
+
+  // A reduced argument is the same at every reduced point.
+  int64_t StepOf(size_t argument) const { return job_.full[argument] ? 1 : 0; }
+
+  // A reduction of floats, in f64.
+  template <typename F>
+  void Collect(size_t i, double start, F f) {
+    std::fill(sums_, sums_ + count_, start);
+    const size_t argument = ops_[i].argument[0];
+    const bool single = ops_[i].type == ElementType::kF32;
+    for (int64_t row = 0; row < rows_; ++row) {
+      const int64_t at = row * StepOf(argument) * count_;
+      if (single) {
+        const float* from = ValueAs<float>(argument) + at;
+        for (int64_t j = 0; j < count_; ++j) sums_[j] = f(sums_[j], static_cast<double>(from[j]));
+      } else {
+        const double* from = ValueAs<double>(argument) + at;
+        for (int64_t j = 0; j < count_; ++j) sums_[j] = f(sums_[j], from[j]);
       }
-      for (int64_t j = 0; j < count_; ++j) to[j] = static_cast<float>(sums_[j]);
-      return;
     }
-    MicroInstruction pick;
-    pick.op = op.op == MicroOp::kReduceMax ? MicroOp::kMax : MicroOp::kMin;
-    std::copy(from, from + count_, to);
-    for (int64_t row = 1; row < rows_; ++row) ApplyOp(pick, to, from + row * step, count_, to);
+    if (single) {
+      float* to = ValueAs<float>(i);
+      for (int64_t j = 0; j < count_; ++j) to[j] = static_cast<float>(sums_[j]);
+    } else {
+      std::copy(sums_, sums_ + count_, ValueAs<double>(i));
+    }
+  }
+
+  // A reduction as a chain of the operation on two values.
+  void Combine(size_t i) {
+    const size_t argument = ops_[i].argument[0];
+    const int64_t step = StepOf(argument) * RowBytes(argument);
+    MicroInstruction pick = ops_[i];
+    pick.op = CombiningOp(pick.op);
+    uint8_t* to = Value(i);
+    std::memcpy(to, Value(argument), static_cast<size_t>(RowBytes(argument)));
+    for (int64_t row = 1; row < rows_; ++row) {
+      ApplyOp(pick, {.a = to, .b = Value(argument) + row * step, .argument_type = pick.type},
+              count_, to);
+    }
   }
 
   const VectorJob& job_;
-  int64_t rows_, plane_;
+  const std::vector<MicroInstruction>& ops_;
+  int64_t rows_;
+  int64_t plane_ = 0;  // bytes
   int64_t first_ = 0, count_ = 0;
-  float* values_;
+  uint8_t* values_;
   double* sums_;
 };
 
@@ -175,7 +248,7 @@ int64_t Product(const std::vector<int64_t>& lengths) {
 void JoinKept(VectorJob* job) {
   std::vector<std::vector<int64_t>*> all = {&job->output_strides};
   for (VectorSource& source : job->sources) {
-    if (source.data != nullptr) all.push_back(&source.strides);
+    if (!source.strides.empty()) all.push_back(&source.strides);
   }
   for (size_t d = job->kept.size(); d-- > 1;) {
     const bool unit = job->kept[d] == 1 || job->kept[d - 1] == 1;

@@ -1,8 +1,9 @@
 // The vector engine's arithmetic: a micro-program over the points of a tile.
 //
 // Points are the product of `kept` and `reduced` dimensions. They are evaluated chunk by chunk,
-// operation by operation, so that intermediate values stay in the host's cache. Arithmetic is f32,
-// sums of a reduction are collected in f64; the result is rounded once, where it is stored.
+// operation by operation, so that intermediate values stay in the host's cache. Sums and products
+// of floats over the reduced dimensions are collected in f64; the result is rounded once, where it
+// is stored.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +21,14 @@ struct VectorSource {
   ElementType type = ElementType::kF32;
   const uint8_t* data = nullptr;
   std::vector<int64_t> strides;
+  int64_t start = 0;  // kIndex (without data): the index at the first point; strides are its steps
 };
 
 struct VectorJob {
   const MicroProgram* program = nullptr;
   std::vector<int64_t> kept, reduced;  // lengths, outermost first
-  // For each operation of the program: is its value full, and what does it load (kLoad and
-  // kAccumulator; others leave it empty).
+  // For each operation of the program: is its value full, and what does it load (kLoad,
+  // kAccumulator and kIndex; others leave it empty).
   std::vector<bool> full;
   std::vector<VectorSource> sources;
   ElementType type = ElementType::kF32;  // of the output
@@ -35,7 +37,7 @@ struct VectorJob {
 };
 
 struct VectorWorkspace {
-  Reused<float> values;
+  Reused<double> values;  // storage for values of any type
   Reused<double> sums;
 };
 

@@ -156,6 +156,17 @@ scheduler::Mapping RandomMapping(const ir::Nest& nest, std::mt19937* random) {
   return mapping;
 }
 
+void PlaceInThree(const ir::Nest& nest, scheduler::Mapping* mapping, std::mt19937* random) {
+  for (size_t o = 0; o < nest.operands.size(); ++o) {
+    const OperandClass cls = nest.operands[o].cls;
+    int memory = cls == OperandClass::kWeight ? 1 : 0;
+    if (cls == OperandClass::kOutput) memory = (*random)() % 2 == 0 ? 2 : 0;
+    if (cls == OperandClass::kVector) memory = (*random)() % 2 == 0 ? 2 : 0;
+    mapping->operands[o].memory = memory;
+  }
+  mapping->accumulator.memory = 2;
+}
+
 scheduler::Schedule ScheduleOf(const LayerCase& c, const scheduler::Mapping& mapping,
                                machine::Target target) {
   scheduler::Schedule schedule;
@@ -197,18 +208,20 @@ machine::Program ProgramOf(const LayerCase& c, const scheduler::Schedule& schedu
   return std::move(*program);
 }
 
-Ran RunProgram(const LayerCase& c, const machine::Program& program, bool check,
-               std::optional<uint64_t> jitter) {
+std::vector<Tensor> InputsOf(const LayerCase& c, const machine::Program& program) {
   const auto tensor = [](const machine::Port& port, const std::vector<float>& values) {
-    runtime::Tensor t = {.name = port.name, .type = port.type, .shape = port.shape};
+    Tensor t = {.name = port.name, .type = port.type, .shape = port.shape};
     t.bytes.resize(values.size() * sizeof(float));
     std::memcpy(t.bytes.data(), values.data(), t.bytes.size());
     return t;
   };
-  const std::vector<runtime::Tensor> inputs = {tensor(program.inputs[0], c.input),
-                                               tensor(program.inputs[1], c.residual_values)};
+  return {tensor(program.inputs[0], c.input), tensor(program.inputs[1], c.residual_values)};
+}
+
+Ran RunProgram(const LayerCase& c, const machine::Program& program, bool check,
+               std::optional<uint64_t> jitter) {
   const Result<runtime::RunResult> result =
-      runtime::Run(program, {.check = check, .jitter = jitter}, inputs);
+      runtime::Run(program, {.check = check, .jitter = jitter}, InputsOf(c, program));
   Ran ran;
   if (!result.ok()) {
     ran.error = result.status().message();

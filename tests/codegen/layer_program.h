@@ -9,6 +9,7 @@
 #include "machine/program.h"
 #include "scheduler/layer.h"
 #include "scheduler/schedule.h"
+#include "support/tensor.h"
 
 namespace dla::testing {
 
@@ -33,6 +34,10 @@ ir::Graph GraphOf(const LayerCase& layer);
 // Random blocks, order, buffering (not the memories) for a nest.
 scheduler::Mapping RandomMapping(const ir::Nest& nest, std::mt19937* random);
 
+// Memories of a mapping for edge32: input 0, weight 1, output 2; the drained result in place or
+// over in `input`, a residual in either.
+void PlaceInThree(const ir::Nest& nest, scheduler::Mapping* mapping, std::mt19937* random);
+
 // The schedule with that mapping, buffers side by side from address 0 in each memory; the target's
 // memories grow to what is needed.
 scheduler::Schedule ScheduleOf(const LayerCase& layer, const scheduler::Mapping& mapping,
@@ -40,6 +45,9 @@ scheduler::Schedule ScheduleOf(const LayerCase& layer, const scheduler::Mapping&
 
 // The program with its constants.
 machine::Program ProgramOf(const LayerCase& layer, const scheduler::Schedule& schedule);
+
+// Its data as the program's inputs.
+std::vector<Tensor> InputsOf(const LayerCase& layer, const machine::Program& program);
 
 // Runs it on the emulator with --check; the output, or nothing after a failure (reported to gtest).
 struct Ran {

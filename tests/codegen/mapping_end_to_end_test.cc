@@ -78,18 +78,6 @@ void RunRandom(const std::string& target_name, uint32_t seed, int runs, const Pl
 
 void PlaceInPool(const ir::Nest&, scheduler::Mapping*, std::mt19937*) {}
 
-// edge32: input 0, weight 1, output 2; the drained result in place or over in `input`.
-void PlaceInThree(const ir::Nest& nest, scheduler::Mapping* mapping, std::mt19937* random) {
-  for (size_t o = 0; o < nest.operands.size(); ++o) {
-    const OperandClass cls = nest.operands[o].cls;
-    int memory = cls == OperandClass::kWeight ? 1 : 0;
-    if (cls == OperandClass::kOutput) memory = (*random)() % 2 == 0 ? 2 : 0;
-    if (cls == OperandClass::kVector) memory = (*random)() % 2 == 0 ? 2 : 0;
-    mapping->operands[o].memory = memory;
-  }
-  mapping->accumulator.memory = 2;
-}
-
 TEST(MappingEndToEnd, OnePool) { RunRandom("edge32-unified", 11, 400, PlaceInPool); }
 TEST(MappingEndToEnd, OnePoolIdeal) { RunRandom("edge32-ideal-unified", 12, 400, PlaceInPool); }
 TEST(MappingEndToEnd, ThreeScratchpads) { RunRandom("edge32", 13, 400, PlaceInThree); }

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <ostream>
 
 #include "machine/assembly.h"
 #include "scheduler/given_schedule.h"
@@ -73,6 +74,8 @@ struct IllegalEdit {
   void (*edit)(Json* schedule);
   const char* message;
 };
+
+void PrintTo(const IllegalEdit& edit, std::ostream* out) { *out << edit.name; }
 
 class IllegalSchedule : public ::testing::TestWithParam<IllegalEdit> {};
 

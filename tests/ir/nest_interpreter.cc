@@ -78,7 +78,7 @@ class Interpreter {
 
   float Read(int k) {
     const float* place = Place(k);
-    return place == nullptr ? nest_.operands[Idx(k)].pad_value : *place;
+    return place == nullptr ? static_cast<float>(nest_.operands[Idx(k)].pad_value) : *place;
   }
 
   void RunContraction() {
@@ -97,7 +97,7 @@ class Interpreter {
   float Apply(const MicroInstruction& op, float accumulator, const std::vector<float>& values) {
     if (op.op == MicroOp::kAccumulator) return accumulator;
     if (op.op == MicroOp::kLoad) return Read(op.operand);
-    if (op.op == MicroOp::kConst) return op.immediate[0];
+    if (op.op == MicroOp::kConst) return static_cast<float>(op.immediate[0]);
     const float a = values[op.argument[0]];
     return ApplyMicroOp(op, a, Info(op.op).arguments > 1 ? values[op.argument[1]] : 0.0f);
   }

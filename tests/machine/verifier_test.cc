@@ -308,8 +308,8 @@ class FieldMutator {
   void Bool(const char* what, bool& value) {
     if (Hit(what)) value = !value;
   }
-  void Float(const char* what, float& value) {
-    if (Hit(what)) value = (*random_)() % 2 == 0 ? std::nanf("") : value + 1;
+  void Float(const char* what, double& value) {
+    if (Hit(what)) value = (*random_)() % 2 == 0 ? std::nan("") : value + 1;
   }
   void Text(const char*, std::string&) {}
   template <typename T, typename Visit>

@@ -1,0 +1,139 @@
+"""The networks that the scripts of this folder measure: model, input, reference, tolerance of each.
+
+Needs the folder of shared data: its tools make inputs, generated networks and ONNX Runtime's
+outputs, and judge what comes out of the emulator.
+"""
+import argparse
+import json
+import os
+import platform
+import sys
+
+FILES = ["blazeface_front", "ppocr_v2_cls", "ultraface_rfb_320", "yunet_s_320", "mnist_cntk"]
+GENERATED = ["resnet18", "resnet18_bn", "mobilenet_v2"]
+TARGETS = ["edge32", "edge32-unified", "edge32-ideal", "edge32-ideal-unified"]
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+class Network:
+    """One network; `judge(outputs)` says whether they match ONNX Runtime's."""
+
+    def __init__(self, name, path, inputs, reference, judge, dims=None, shapes=None):
+        self.name, self.path, self.dims, self.shapes = name, path, dims, shapes
+        self.inputs, self._reference, self._judge = inputs, reference, judge
+
+    def judge(self, outputs):
+        ok, text = self._judge(outputs, self._reference())[:2]
+        return ok, text
+
+
+class Bench:
+    """Arguments that all scripts have, the tools, the two commands and a folder for files."""
+
+    def __init__(self, description, options=()):
+        parser = argparse.ArgumentParser(description=description)
+        parser.add_argument("data", help="the folder of shared data")
+        parser.add_argument("--bin", default=os.path.join(ROOT, "build", "release", "bin"))
+        parser.add_argument("--work", default=os.path.join(ROOT, "build", "bench"),
+                            help="folder for generated networks, programs and outputs")
+        parser.add_argument("--only", nargs="+", metavar="NAME", help="these networks")
+        parser.add_argument("--out", metavar="FILE", help="write the page here instead of to docs/")
+        parser.add_argument("--timeout", type=float, default=600, help="seconds for one command")
+        for args, kwargs in options:
+            parser.add_argument(*args, **kwargs)
+        self.options = parser.parse_args()
+        sys.path.insert(0, os.path.join(self.options.data, "tools"))
+        import dla_common
+        self.tools = dla_common
+        self.product = dla_common.Product(self.options.bin, self.options.timeout)
+        if self.product.missing():
+            missing = " and ".join(self.product.missing())
+            parser.error("%s not found in %s" % (missing, self.options.bin))
+        os.makedirs(self.options.work, exist_ok=True)
+
+    def networks(self, names):
+        """The networks of these names (and of --only), in this order."""
+        chosen = [n for n in names if not self.options.only or n in self.options.only]
+        return [self._from_file(n) if n in FILES else self._generated(n) for n in chosen]
+
+    def _from_file(self, name):
+        import fetch_models
+        from make_inputs import make_inputs
+        manifest = os.path.join(self.options.data, "models", "manifest.json")
+        entry = fetch_models.select(fetch_models.load_manifest(manifest), [name])[0]
+        path = fetch_models.model_path(entry, manifest)
+        if path is None:
+            sys.exit("%s is not here: run fetch_models.py of the shared tools" % name)
+        inputs = make_inputs(entry, os.path.dirname(manifest))
+        return Network(name, path, inputs,
+                       lambda: self.tools.ort_reference(path, inputs, opt_level="disabled").outputs,
+                       lambda outputs, expected: self.tools.compare_all(
+                           outputs, expected, entry["tolerance"],
+                           entry.get("tolerance_per_output")),
+                       entry.get("dims"), entry.get("shapes"))
+
+    def _generated(self, name):
+        import gen_models
+        import run_generated
+        from nets import catalog
+        path = os.path.join(self.options.work, name + ".onnx")
+        if not os.path.exists(path):
+            gen_models.generate(name, path + ".part")
+            os.replace(path + ".part", path)
+        inputs = catalog.NETS[name]["feeds"]("0")
+        return Network(name, path, inputs, lambda: self.tools.ort_reference(path, inputs).outputs,
+                       lambda outputs, expected: run_generated.judge(
+                           outputs, {"ORT": expected}, catalog.NETS[name]["tol"]))
+
+    def file(self, name):
+        return os.path.join(self.options.work, name)
+
+    def compile(self, network, program, target, mem=None, schedule=None):
+        return self.product.compile(network.path, program, target, mem, network.dims,
+                                    network.shapes, schedule, extra=["--quiet"])
+
+    def run(self, network, program, mode="both", stats=None, extra=()):
+        """The step, and whether the outputs match with a text (None in timed mode)."""
+        inputs, outputs = self.file("inputs.npz"), self.file("outputs.npz")
+        values = mode != "timed"
+        if values:
+            self.tools.write_npz(inputs, network.inputs)
+        step = self.product.run(program, inputs=inputs if values else None,
+                                outputs=outputs if values else None, mode=mode, stats=stats,
+                                extra=extra)
+        if step.status != "ok" or not values:
+            return step, None
+        return step, network.judge(self.tools.read_npz(outputs))
+
+    def write(self, page, text):
+        path = self.options.out or os.path.join(ROOT, "docs", page)
+        with open(path, "w") as f:
+            f.write(text)
+        print("written to", path)
+
+
+def read_json(path):
+    with open(path) as f:
+        return json.load(f)
+
+
+def markdown(headers, rows):
+    """A table; numbers get thousands separators and stand to the right."""
+    text = lambda v: format(v, ",") if isinstance(v, int) and not isinstance(v, bool) else str(v)
+    numeric = [all(isinstance(r[c], (int, float)) for r in rows) for c in range(len(headers))]
+    lines = ["| " + " | ".join(headers) + " |",
+             "| " + " | ".join("---:" if n else "---" for n in numeric) + " |"]
+    lines += ["| " + " | ".join(text(v) for v in row) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def processor():
+    """The processor's name, as the kernel gives it."""
+    try:
+        with open("/proc/cpuinfo") as f:
+            for line in f:
+                if line.startswith("model name"):
+                    return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
