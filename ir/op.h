@@ -95,7 +95,7 @@ const OpDef* FindOperator(std::string_view name);
 
 // Newest opset whose operators the table describes; older ones from kOldestOpset are read too.
 inline constexpr int kOldestOpset = 7;
-inline constexpr int kNewestOpset = 22;
+inline constexpr int kNewestOpset = 23;
 
 // The nest of a node after the layout pass (every operand has its storage).
 Result<Nest> BuildNest(const Graph& graph, const Node& node);

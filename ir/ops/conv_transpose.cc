@@ -9,6 +9,7 @@
 #include "ir/ops/pick.h"
 #include "ir/ops/window.h"
 #include "ir/rewriter.h"
+#include "ir/view.h"
 #include "support/checked.h"
 
 namespace dla::ir {
