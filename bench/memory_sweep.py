@@ -6,7 +6,8 @@
 Every memory of edge32, and the pool of edge32-unified, at 16 KiB to 8 MiB: compiled, run, compared
 with ONNX Runtime. Then scratchpads too small for anything: dlac must exit 5, each size that its
 message names must do, and one alignment less must not. Programs of more than N steps are then
-compiled only (dlac verifies them). Writes docs/MEMORY.md; exit code 1 if anything is not as it should be.
+compiled only (dlac verifies them). Writes docs/MEMORY.md; exit code 1 if anything is not as it
+should be.
 """
 import re
 import sys
@@ -34,9 +35,9 @@ REFUSED = """
 
 All scratchpads (*all*), or one of them with the others as they are, at %s bytes, whichever
 first is too small: dlac exits with 5 and names, for each scratchpad, the smallest size that would
-do alone, and the least common scale. *Works*: compiled with exactly these sizes, and run and compared
-where the program has at most %s steps. *Least*: with %d bytes less in the memories that were
-changed, dlac still refuses.
+do alone, and the least common scale. *Works*: compiled with exactly these sizes, and run and
+compared where the program has at most %s steps. *Least*: with %d bytes less in the memories that
+were changed, dlac still refuses.
 
 """
 

@@ -100,6 +100,12 @@ class ProgramEmitter {
     if (scheduled.nest.anchor == ir::Anchor::kContraction) {
       group.operands.push_back(DescribeAccumulators(g));
     }
+    // Behind everything else, the values that stay in a scratchpad from which tiles are moved.
+    for (int o = 0; o < scheduled.nest.output(); ++o) {
+      if (scheduled.mapping.operands[At(o)].source >= 0) {
+        group.operands.push_back(DescribeSource(g, o));
+      }
+    }
     EmitCode(schedule_, scheduled, &group);
     program_.groups.push_back(std::move(group));
     program_.predicted.push_back(scheduled.predicted);
@@ -140,6 +146,10 @@ class ProgramEmitter {
       PlaceResident(g, root, operand, &desc);
       return desc;
     }
+    if (group.mapping.operands[At(o)].source >= 0) {
+      PlaceTile(group, o, &desc);
+      return desc;
+    }
     const bool packed = scheduler::IsPackedWeight(group.nest, o);
     const int region =
         packed ? scheduler::FindRegion(schedule_, scheduler::DramKind::kPackedWeight, root, g)
@@ -157,6 +167,29 @@ class ProgramEmitter {
     if (group.nest.anchor == ir::Anchor::kMove) buffer = 0;
     PlaceTile(group, buffer, &desc);
     return desc;
+  }
+
+  // The resident value from which the move engine takes the tiles of operand o.
+  machine::OperandDesc DescribeSource(int g, int o) const {
+    const scheduler::ScheduledGroup& group = schedule_.groups[At(g)];
+    const ir::Operand& operand = group.nest.operands[At(o)];
+    machine::OperandDesc desc = {.value = graph_.values[At(operand.value)].name,
+                                 .cls = WriterClass(g, operand),
+                                 .type = operand.type,
+                                 .axes = AxesOf(group, operand),
+                                 .pad_value = operand.pad_value};
+    PlaceResident(g, graph_.values[At(operand.value)].storage.root, operand, &desc);
+    return desc;
+  }
+
+  // The class under which the group before wrote the value: its scratchpad holds that.
+  OperandClass WriterClass(int g, const ir::Operand& operand) const {
+    const ir::ValueId root = graph_.values[At(operand.value)].storage.root;
+    for (int writer = g; writer-- > 0;) {
+      const ir::Operand& output = schedule_.groups[At(writer)].nest.operands.back();
+      if (graph_.values[At(output.value)].storage.root == root) return output.cls;
+    }
+    return operand.cls;
   }
 
   // A running value: it never leaves the chip.

@@ -21,6 +21,8 @@ enum Token : uint8_t {
   kDone,
   kReady,
   kArrayFree,
+  kFreeMove,
+  kMoved,
 };
 
 machine::Predicate PredicateOf(const scheduler::Transfer& t) {
@@ -49,6 +51,7 @@ class GroupEmitter {
     for (const scheduler::VectorWork& work : work_.vector) group_.programs.push_back(work.program);
     EmitCredits();
     EmitLoads();
+    EmitMoves();
     EmitCompute();
     EmitStores();
     EmitReturns();
@@ -57,8 +60,12 @@ class GroupEmitter {
  private:
   bool Any(bool is_store, bool overlaps) const {
     return std::any_of(transfers_.begin(), transfers_.end(), [&](const scheduler::Transfer& t) {
-      return t.is_store == is_store && t.overlaps == overlaps;
+      return !t.is_move && t.is_store == is_store && t.overlaps == overlaps;
     });
+  }
+  bool AnyMove() const {
+    return std::any_of(transfers_.begin(), transfers_.end(),
+                       [](const scheduler::Transfer& t) { return t.is_move; });
   }
   bool AnyLoad() const { return Any(false, true) || Any(false, false); }
   bool AnyStore() const { return Any(true, true) || Any(true, false); }
@@ -85,6 +92,7 @@ class GroupEmitter {
     give(Any(true, true), Engine::kStore, kStoredD, 2);
     give(Any(true, false), Engine::kStore, kStoredS, 1);
     give(two_engines_, Engine::kVector, kArrayFree, 1);
+    give(AnyMove(), last_, kFreeMove, 2);
   }
 
   void EmitReturns() {
@@ -96,6 +104,7 @@ class GroupEmitter {
     take(Any(true, true), first_, kStoredD, 2);
     take(Any(true, false), first_, kStoredS, 1);
     take(two_engines_, Engine::kArray, kArrayFree, 1);
+    take(AnyMove(), Engine::kMove, kFreeMove, 2);
   }
 
   uint8_t OperandIndex(int operand) const {
@@ -107,7 +116,7 @@ class GroupEmitter {
   void EmitTransfer(bool is_store, bool overlaps) {
     const Engine engine = is_store ? Engine::kStore : Engine::kLoad;
     for (const scheduler::Transfer& t : transfers_) {
-      if (t.is_store != is_store || t.overlaps != overlaps) continue;
+      if (t.is_move || t.is_store != is_store || t.overlaps != overlaps) continue;
       group_.body.push_back({.op = is_store ? Opcode::kStore : Opcode::kLoad,
                              .engine = engine,
                              .predicate = PredicateOf(t),
@@ -130,8 +139,25 @@ class GroupEmitter {
     Signal(Engine::kLoad, kLoaded);
   }
 
+  // Sources stand behind the accumulators, in the order of their operands.
+  void EmitMoves() {
+    if (!AnyMove()) return;
+    Wait(Engine::kMove, kFreeMove);
+    size_t source = nest_.operands.size() + (contracts_ ? 1 : 0);
+    for (const scheduler::Transfer& t : transfers_) {
+      if (!t.is_move) continue;
+      group_.body.push_back({.op = Opcode::kMove,
+                             .engine = Engine::kMove,
+                             .predicate = PredicateOf(t),
+                             .operand = static_cast<uint8_t>(source++),
+                             .operand2 = OperandIndex(t.operand)});
+    }
+    Signal(Engine::kMove, kMoved);
+  }
+
   void EmitCompute() {
     if (AnyLoad()) Wait(first_, kLoaded);
+    if (AnyMove()) Wait(first_, kMoved);
     if (Any(true, false)) Wait(first_, kStoredS);
     if (Any(true, true)) Wait(first_, kStoredD);
     if (two_engines_) Wait(Engine::kArray, kArrayFree);
@@ -144,6 +170,7 @@ class GroupEmitter {
     if (two_engines_) Signal(Engine::kVector, kArrayFree);
     if (Any(false, true)) Signal(last_, kFreeD);
     if (Any(false, false)) Signal(last_, kFreeS);
+    if (AnyMove()) Signal(last_, kFreeMove);
     if (AnyStore()) Signal(last_, kDone);
   }
 

@@ -11,7 +11,8 @@ namespace dla::codegen {
 //
 // A step, engine by engine (D: transfers that overlap with compute, S: those that do not):
 //   load     wait free_d; loads D; bus.  wait free_s; loads S; bus.  signal loaded
-//   compute  wait loaded, stored_s, stored_d; array and/or vector; signal free_d, free_s, done
+//   move     wait free_move; moves; signal moved
+//   compute  wait loaded, moved, stored_s, stored_d; array and/or vector; signal free_d, free_s, free_move, done
 //   store    wait done; stores S; bus; signal stored_s.  stores D; bus; signal stored_d
 // The prologue gives two credits of free_d and stored_d and one of free_s and stored_s: step i
 // loads when step i-2 (D) or i-1 (S) has ended, and computes when the stores of these steps have.

@@ -84,7 +84,7 @@ class DramLayout {
     const ScheduledGroup& group = schedule_.groups[At(g)];
     for (int o = 0; o <= group.nest.output(); ++o) {
       const bool is_local = group.nest.operands[At(o)].is_local;
-      if (group.mapping.operands[At(o)].resident || is_local) continue;
+      if (StaysOnChip(group.mapping.operands[At(o)]) || is_local) continue;
       const ir::ValueId root = graph_.values[At(group.nest.operands[At(o)].value)].storage.root;
       if (IsPackedWeight(group.nest, o)) {
         AddOwn(g, DramKind::kPackedWeight, root,

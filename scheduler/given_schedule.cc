@@ -39,7 +39,7 @@ Result<GivenMapping> ParseMapping(const Json& json) {
                  ? place[key].get<std::string>()
                  : std::string();
     };
-    mapping.operands.push_back({text("value"), text("memory"), text("buffers")});
+    mapping.operands.push_back({text("value"), text("memory"), text("buffers"), text("from")});
     if (mapping.operands.back().memory.empty() || mapping.operands.back().buffers.empty()) {
       return Malformed("operands[", mapping.operands.size() - 1,
                        "]: 'memory' and 'buffers' are needed");
@@ -124,6 +124,13 @@ class Resolver {
       }
       place.is_double = given.buffers != "single";
       place.resident = given.buffers == "resident";
+      if (given.buffers == "moved") {
+        place.source = target_.MemoryIndex(given.from);
+        if (place.source < 0 || target_.FindLink(place.source, place.memory) == nullptr) {
+          return Usage("operands: there is no link from '", given.from, "' to '", given.memory,
+                       "'");
+        }
+      }
       if (sums) {
         mapping_.accumulator = place;
       } else {

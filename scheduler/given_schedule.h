@@ -22,7 +22,7 @@ namespace dla::scheduler {
 // A group's mapping in names, as the file has it.
 struct GivenMapping {
   struct Place {
-    std::string value, memory, buffers;
+    std::string value, memory, buffers, from;
   };
   std::map<std::string, int64_t> blocks;
   std::vector<std::string> order;

@@ -20,6 +20,9 @@ struct OperandPlace {
   bool is_double = true;
   // The whole value stays on chip: no transfers, no tile buffer.
   bool resident = false;
+  // The whole value stays in this scratchpad, which does not hold the operand's class: the move
+  // engine brings tiles over a link to the (double) buffer in `memory`. -1: not so.
+  int source = -1;
 
   bool operator==(const OperandPlace&) const = default;
 };
@@ -37,6 +40,9 @@ struct Mapping {
 
   bool operator==(const Mapping&) const = default;
 };
+
+// No bytes of the operand cross the DRAM bus.
+inline bool StaysOnChip(const OperandPlace& place) { return place.resident || place.source >= 0; }
 
 // Blocks of dimension d.
 int64_t BlockCount(const ir::Nest& nest, const Mapping& mapping, int d);

@@ -31,6 +31,7 @@ class Assignment {
     OperandPlace& place = mapping_.operands[o];
     const bool is_output = o + 1 == nest_.operands.size();
     if (place.resident) return From(item + 1);
+    if (place.source >= 0) return TryLinked(nest_.operands[o].cls, needs_[o], &place, item);
     if (is_output && nest_.anchor == ir::Anchor::kMove) {
       place = mapping_.operands[0];
       return From(item + 1);
@@ -64,6 +65,22 @@ class Assignment {
         if (From(item + 1)) return true;
         free_[m] += bytes;
       }
+    }
+    return false;
+  }
+
+  // A scratchpad to which a link leads from where the value stays.
+  bool TryLinked(OperandClass cls, const BufferNeed& need, OperandPlace* place, size_t item) {
+    for (size_t m = 0; m < target_.memories.size(); ++m) {
+      const machine::Memory& memory = target_.memories[m];
+      const int to = static_cast<int>(m);
+      if (!memory.Holds(cls) || target_.FindLink(place->source, to) == nullptr) continue;
+      const int64_t bytes = RoundUp(need.tile_bytes, memory.align_bytes) * need.slots;
+      if (bytes > free_[m]) continue;
+      free_[m] -= bytes;
+      place->memory = to;
+      if (From(item + 1)) return true;
+      free_[m] += bytes;
     }
     return false;
   }

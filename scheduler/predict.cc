@@ -202,6 +202,13 @@ void CountTransfer(const ir::Nest& nest, const Mapping& mapping, const machine::
     present *= axis.present;
   }
   const int64_t bytes = elements * element_bytes;
+  if (transfer.is_move) {
+    const OperandPlace& place = PlaceOf(mapping, transfer.operand);
+    counters->memory[At(place.source)].read_bytes += bytes;
+    counters->memory[At(place.memory)].write_bytes += bytes;
+    counters->move_bytes += bytes;
+    return;
+  }
   std::vector<const AxisLengths*> views;
   for (const AxisLengths& axis : axes) views.push_back(&axis);
   const int64_t bus_bytes = footprint.TotalBusBytes(views) * transfer.times;
@@ -236,6 +243,11 @@ class TransferSteps {
     for (const ir::Axis& axis : operand.axes)
       AddTable(nest, mapping, axis, RollingOf(nest, mapping, transfer.operand));
     lengths_.resize(tables_.size());
+    element_bytes_ = TypeBytes(TypeOf(nest, target, transfer.operand), 1);
+    if (transfer.is_move) {
+      const OperandPlace& place = PlaceOf(mapping, transfer.operand);
+      link_rate_ = target.FindLink(place.source, place.memory)->bytes_per_cycle;
+    }
   }
 
   const Transfer& transfer() const { return transfer_; }
@@ -244,6 +256,14 @@ class TransferSteps {
     return Holds(transfer_.first, first) && Holds(transfer_.last, last) &&
            (transfer_.not_first == 0 || !Holds(transfer_.not_first, first)) &&
            (transfer_.not_last == 0 || !Holds(transfer_.not_last, last));
+  }
+
+  // Cycles of the move with the loops at these block indices.
+  int64_t MoveCycles(std::span<const int64_t> index) {
+    if (BusBytes(index) == 0) return 0;
+    int64_t bytes = element_bytes_;
+    for (const int64_t length : lengths_) bytes *= length;
+    return machine::CyclesAtRate(bytes, link_rate_);
   }
 
   // Bus bytes with the loops at these block indices; 0: absent.
@@ -283,13 +303,16 @@ class TransferSteps {
 
   Transfer transfer_;
   Footprint footprint_;
+  int64_t element_bytes_ = 1;
+  machine::Rational link_rate_;
   std::vector<Table> tables_;
   std::vector<int64_t> lengths_;
 };
 
-// Cycles on the bus in one step: loads and stores, overlapping (D) and not (S).
+// Cycles on the bus in one step: loads and stores, overlapping (D) and not (S); cycles of moves.
 struct StepTransfers {
   int64_t load_d = 0, load_s = 0, store_d = 0, store_s = 0;
+  int64_t move = 0;
 };
 
 // Walks the loops of a nest in order.
@@ -339,8 +362,13 @@ StepTransfers TransfersInStep(const LoopWalk& walk, const machine::Target& targe
                               std::vector<TransferSteps>* transfers) {
   int64_t bytes[2][2] = {};  // [is_store][overlaps]
   int64_t descriptors[2][2] = {};
+  int64_t move = 0;
   for (TransferSteps& t : *transfers) {
     if (!t.Happens(walk.first, walk.last)) continue;
+    if (t.transfer().is_move) {
+      move += t.MoveCycles(walk.index);
+      continue;
+    }
     const int64_t bus_bytes = t.BusBytes(walk.index);
     if (bus_bytes == 0) continue;
     bytes[t.transfer().is_store][t.transfer().overlaps] += bus_bytes;
@@ -349,7 +377,8 @@ StepTransfers TransfersInStep(const LoopWalk& walk, const machine::Target& targe
   return {.load_d = machine::TransferCycles(target, descriptors[0][1], bytes[0][1]),
           .load_s = machine::TransferCycles(target, descriptors[0][0], bytes[0][0]),
           .store_d = machine::TransferCycles(target, descriptors[1][1], bytes[1][1]),
-          .store_s = machine::TransferCycles(target, descriptors[1][0], bytes[1][0])};
+          .store_s = machine::TransferCycles(target, descriptors[1][0], bytes[1][0]),
+          .move = move};
 }
 
 // The state of the recurrence (docs/MACHINE.md, "Steps"): E[i-1], E[i-2], when the bus is free, and
@@ -357,6 +386,7 @@ StepTransfers TransfersInStep(const LoopWalk& walk, const machine::Target& targe
 struct Recurrence {
   int64_t latency = 0;
   int64_t bus = 0;
+  int64_t moves = 0;  // when the move engine is free
   int64_t end1 = 0, end2 = 0;
   int64_t store_s1 = 0, store_d1 = 0, store_d2 = 0;
 
@@ -366,6 +396,10 @@ struct Recurrence {
     if (t.load_d > 0) ready = std::max(ready, Serve(end2, t.load_d) + latency);
     if (store_s1 > 0) ready = std::max(ready, Serve(end1, store_s1));
     if (t.load_s > 0) ready = std::max(ready, Serve(end1, t.load_s) + latency);
+    if (t.move > 0) {
+      moves = std::max(moves, end2) + t.move;
+      ready = std::max(ready, moves);
+    }
     end2 = end1;
     end1 = ready + compute_cycles;
     store_d2 = store_d1;
@@ -463,7 +497,7 @@ int64_t ComputeCycles(const ir::Nest& nest, const Mapping& mapping, const machin
 int64_t CompulsoryBytes(const ir::Nest& nest, const Mapping& mapping) {
   int64_t bytes = 0;
   for (int o = 0; o <= nest.output(); ++o) {
-    if (mapping.operands[At(o)].resident || nest.operands[At(o)].is_local) continue;
+    if (StaysOnChip(mapping.operands[At(o)]) || nest.operands[At(o)].is_local) continue;
     int64_t elements = 1;
     for (const ir::Axis& axis : nest.operands[At(o)].axes) {
       // With blocks of 1 every combination is one index; the touched ones are counted once.

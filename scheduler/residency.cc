@@ -142,13 +142,26 @@ class Planner {
       bool holds = memories[m].Holds(nests_[g].operands.back().cls);
       for (int o = 0; o < nests_[g + 1].output(); ++o) {
         const ir::Operand& operand = nests_[g + 1].operands[At(o)];
-        if (RootOf(graph_, operand) == root) holds = holds && memories[m].Holds(operand.cls);
+        if (RootOf(graph_, operand) == root) holds = holds && Reaches(m, operand.cls);
       }
       if (holds && Reserved(root, m) < UsableBytes(memories[m])) {
         choices.push_back(static_cast<int>(m));
       }
     }
     return choices;
+  }
+
+  // Can an operand of this class use a value that stays in the memory, in place or over a link?
+  bool Reaches(size_t from, OperandClass cls) const {
+    const machine::Target& target = searcher_.target();
+    if (target.memories[from].Holds(cls)) return true;
+    for (size_t to = 0; to < target.memories.size(); ++to) {
+      if (target.memories[to].Holds(cls) &&
+          target.FindLink(static_cast<int>(from), static_cast<int>(to)) != nullptr) {
+        return true;
+      }
+    }
+    return false;
   }
 
   int64_t Reserved(ir::ValueId root, size_t memory) const {
@@ -193,8 +206,8 @@ class Planner {
     }
     for (size_t o = 0; o < resident_in.size(); ++o) {
       const OperandPlace& place = mapping->operands[o];
-      if ((place.resident ? place.memory : -1) != resident_in[o]) {
-        given_fault_ = Usage(where, ": operands[", o, "] is ", place.resident ? "" : "not ",
+      if ((place.resident ? place.memory : place.source) != resident_in[o]) {
+        given_fault_ = Usage(where, ": operands[", o, "] is ", StaysOnChip(place) ? "" : "not ",
                              "resident, which does not agree with 'values'");
         return nullptr;
       }

@@ -139,13 +139,16 @@ class Writer {
   Json PlaceOf(const ScheduledGroup& group, int operand, const OperandPlace& place) const {
     const bool in_place =
         operand == group.nest.output() && DrainsInPlace(group.nest, group.mapping);
-    const std::string buffers = place.resident ? "resident"
-                                : in_place     ? "drained in place"
+    const std::string buffers = place.resident      ? "resident"
+                                : place.source >= 0 ? "moved"
+                                : in_place          ? "drained in place"
                                 : RingSlots(group.nest, group.mapping, operand) > 1 ? "double"
                                                                                     : "single";
-    return {{"value", OperandName(group.nest, operand)},
-            {"memory", MemoryName(place.memory)},
-            {"buffers", buffers}};
+    Json json = {{"value", OperandName(group.nest, operand)},
+                 {"memory", MemoryName(place.memory)},
+                 {"buffers", buffers}};
+    if (place.source >= 0) json["from"] = MemoryName(place.source);
+    return json;
   }
 
   // What each scratchpad holds at most, and its size.

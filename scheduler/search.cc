@@ -80,9 +80,14 @@ class Search {
     mapping.operands.resize(nest_.operands.size());
     for (size_t o = 0; o < mapping.operands.size(); ++o) {
       mapping.operands[o].is_double = (single >> o & 1U) == 0;
-      if (problem_.resident_in[o] >= 0) {
-        mapping.operands[o].resident = true;
-        mapping.operands[o].memory = problem_.resident_in[o];
+      const int stays_in = problem_.resident_in[o];
+      if (stays_in < 0) continue;
+      const machine::Memory& memory = target_.memories[At(stays_in)];
+      mapping.operands[o].resident = memory.Holds(nest_.operands[o].cls);
+      mapping.operands[o].memory = stays_in;
+      if (!mapping.operands[o].resident) {
+        mapping.operands[o].source = stays_in;
+        mapping.operands[o].is_double = true;  // moves overlap with the step before
       }
     }
     mapping.accumulator.is_double = (single >> nest_.output() & 1U) == 0;
@@ -92,7 +97,8 @@ class Search {
   bool Fits(uint32_t single, Mapping* mapping) const {
     std::vector<BufferNeed> needs(tables_.Needs().begin(), tables_.Needs().end());
     for (size_t o = 0; o < nest_.operands.size(); ++o) {
-      if (single >> o & 1U) needs[o].slots = 1;
+      const bool moves = problem_.resident_in[o] >= 0;
+      if ((single >> o & 1U) != 0 && !moves) needs[o].slots = 1;
     }
     if (single >> nest_.output() & 1U) needs.back().slots = 1;
     *mapping = PlacesFor(single);

@@ -24,7 +24,8 @@ struct SearchProblem {
   const machine::Target* target = nullptr;
   // Bytes of each scratchpad that tile buffers may use (what residents leave).
   std::vector<int64_t> free_bytes;
-  // One an operand: the memory in which the whole value is resident, or -1.
+  // One an operand: the memory in which the whole value stays, or -1. Where that memory does not
+  // hold the operand's class, tiles come over a link.
   std::vector<int> resident_in;
   Objective objective = Objective::kBalanced;
 };

@@ -128,6 +128,7 @@ std::vector<Transfer> TransfersOf(const ir::Nest& nest, const Mapping& mapping) 
   for (int o = 0; o < nest.output(); ++o) {
     if (mapping.operands[At(o)].resident || nest.operands[At(o)].is_local) continue;
     loads.push_back(LoadOf(nest, mapping, o));
+    loads.back().is_move = mapping.operands[At(o)].source >= 0;
   }
   if (nest.anchor == ir::Anchor::kContraction) AddSpills(nest, mapping, &loads, &stores);
   if (!mapping.operands[At(nest.output())].resident) {

@@ -25,13 +25,13 @@ inline constexpr int kAccumulator = -1;  // stands for the accumulators where an
 struct Transfer {
   int operand = 0;  // of the nest, or kAccumulator (a spill or its return)
   bool is_store = false;
+  bool is_move = false;   // over an on-chip link instead of the bus (then it always overlaps)
   bool overlaps = false;  // may move while the step before (loads) or after (stores) computes
   uint32_t first = 0, last = 0, not_first = 0, not_last = 0;  // as machine::Predicate
   int64_t times = 1;  // how often each tile of the operand moves
 };
 
-// All transfers between DRAM and chip, in program order: loads by operand, then spills, then the
-// output.
+// All transfers, in program order: loads and moves by operand, then spills, then the output.
 std::vector<Transfer> TransfersOf(const ir::Nest& nest, const Mapping& mapping);
 
 // The loops whose block indices number the successive tiles of an operand (or of kAccumulator).
