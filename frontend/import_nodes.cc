@@ -54,6 +54,25 @@ onnx::NodeProto WithAttributes(const onnx::NodeProto& proto,
   return result;
 }
 
+// Default values of a function's attributes. The field is younger than some versions of ONNX's
+// classes, so it is read as one that they do not know.
+Status ReadDefaults(const onnx::FunctionProto& function,
+                    std::map<std::string, onnx::AttributeProto>* attributes) {
+  constexpr int kAttributeProtoField = 11;
+  const auto& unknown = function.GetReflection()->GetUnknownFields(function);
+  for (int i = 0; i < unknown.field_count(); ++i) {
+    const auto& field = unknown.field(i);
+    if (field.number() != kAttributeProtoField) continue;
+    onnx::AttributeProto attribute;
+    if (field.type() != google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED ||
+        !attribute.ParseFromString(field.length_delimited())) {
+      return Malformed("the function's attributes are damaged");
+    }
+    (*attributes)[attribute.name()] = attribute;
+  }
+  return {};
+}
+
 int OpsetOf(const Scope& scope) {
   const auto it = scope.opsets.find("");
   return it == scope.opsets.end() ? 0 : it->second;
@@ -298,9 +317,7 @@ Status Importer::InlineCall(const onnx::NodeProto& proto, const onnx::FunctionPr
   Scope inner;
   inner.opsets = OpsetsOf(function.opset_import(), scope->opsets);
   auto attributes = std::make_shared<std::map<std::string, onnx::AttributeProto>>();
-  for (const auto& attribute : function.attribute_proto()) {
-    (*attributes)[attribute.name()] = attribute;
-  }
+  DLA_RETURN_IF_ERROR(ReadDefaults(function, attributes.get()));
   for (const auto& attribute : proto.attribute()) (*attributes)[attribute.name()] = attribute;
   inner.attributes = attributes;
   for (int i = 0; i < function.input_size(); ++i) {

@@ -95,6 +95,10 @@ class Simplifier {
     if (pad == nullptr || pad->op != "Pad" || GetInt(node->attributes, "ceil_mode", 0) != 0) {
       return false;
     }
+    const auto it = pad->attributes.find("value");
+    const bool integer =
+        it != pad->attributes.end() && std::holds_alternative<int64_t>(it->second);
+    if (integer) return false;
     const float value = GetFloat(pad->attributes, "value", 0);
     if (value != (max ? -std::numeric_limits<float>::infinity() : 0.0f)) return false;
     const std::vector<int64_t> extra = GetInts(pad->attributes, "pads");
