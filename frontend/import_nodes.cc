@@ -16,7 +16,7 @@ using ir::ValueId;
 
 // Branches and functions inside each other, and nodes in all: small files can unfold to many.
 constexpr int kMostDepth = 64;
-constexpr int64_t kMostNodes = int64_t{1} << 20;
+constexpr int64_t kMostNodes = int64_t{1} << 17;
 
 std::string NodeName(const onnx::NodeProto& proto) {
   if (!proto.name().empty()) return proto.name();

@@ -75,6 +75,12 @@ class Evaluator {
     while (!bare.inputs.empty() && bare.inputs.back() == kNoValue) bare.inputs.pop_back();
     std::vector<TensorType> types;
     DLA_RETURN_IF_ERROR(def->infer(graph_, bare, &types));
+    // What is fused sees the result before it is rounded to half precision.
+    const bool computes = def->kind != OpKind::kVectorMove && def->kind != OpKind::kView;
+    if (!node.fused.empty() && computes) {
+      const ElementType wide = ValueType(types[0].type);
+      if (wide == ElementType::kF32) types[0].type = wide;
+    }
     std::vector<Tensor> results;
     for (size_t i = 0; i < node.outputs.size(); ++i) results.push_back(Tensor::Zeros(types[i]));
     DLA_RETURN_IF_ERROR(EvaluateNode(bare, views, results));

@@ -104,7 +104,8 @@ Status DetachOutputs(Graph* graph) {
     if (inputs.contains(id) || again) {
       return Unsupported("output '", value.name, again ? "' is listed twice" : "' is an input");
     }
-    if (value.constant == nullptr) continue;
+    // Of a tensor without elements nothing has to be written.
+    if (value.constant == nullptr || ElementCount(value.shape) == 0) continue;
     const std::string name = value.name;
     const TensorType type{value.type, value.shape};
     graph->values[Idx(id)].name = rewriter.NewName(name + ":constant");

@@ -35,9 +35,10 @@ class MicroWriter {
   int Sub(int a, int b) { return Op(MicroOp::kSub, a, b); }
   int Mul(int a, int b) { return Op(MicroOp::kMul, a, b); }
   int Div(int a, int b) { return Op(MicroOp::kDiv, a, b); }
-  int Add(int a, double b) { return Add(a, Like(a, b)); }
-  int Mul(int a, double b) { return Mul(a, Like(a, b)); }
-  int Div(int a, double b) { return Div(a, Like(a, b)); }
+  // With a constant of the same type.
+  int Plus(int a, double number) { return Add(a, Like(a, number)); }
+  int Times(int a, double number) { return Mul(a, Like(a, number)); }
+  int Over(int a, double number) { return Div(a, Like(a, number)); }
 
   // The value as it is after being stored as this type: integers that are narrower wrap.
   int Stored(int value, ElementType type);

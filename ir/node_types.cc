@@ -36,7 +36,9 @@ Status CheckTypes(const Graph& graph, const Node& node) {
     case OpKind::kRow:
       return CheckProgram(node, types);
     case OpKind::kContraction:
-      for (const ElementType type : types) {
+      for (size_t i = 0; i < types.size(); ++i) {
+        const ElementType type = types[i];
+        if (i == 2 && type == ElementType::kF32) continue;  // the bias has the accumulators' type
         if (type != types[0] || !(type == ElementType::kF32 || IsHalf(type))) {
           return Unsupported(node.op, " of ", TypeName(type),
                              " is not supported, only of f32, f16 and bf16");

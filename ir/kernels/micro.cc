@@ -168,11 +168,12 @@ class MicroRun {
       const bool column = reduces ? (reduced >> i & 1) != 0 : i + 1 == shape.size();
       (column ? column_ : outer_).Add(shape, i);
     }
-    for (const MicroInstruction& op : program.ops) values_.emplace_back(op.type, column_.Points());
+    // A column of no points still has one value: what reductions of nothing give.
+    const int64_t points = std::max<int64_t>(1, column_.Points());
+    for (const MicroInstruction& op : program.ops) values_.emplace_back(op.type, points);
   }
 
   void Run() {
-    if (column_.Points() == 0) return;
     for (int64_t point = 0; point < outer_.Points(); ++point) {
       for (size_t i = 0; i < program_.ops.size(); ++i) Compute(i);
       Store();
@@ -200,9 +201,21 @@ class MicroRun {
     column_.Next(&index_);
   }
 
+  // What a reduction of nothing gives.
+  static double Neutral(MicroOp op) {
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    if (op == MicroOp::kReduceMax) return -kInfinity;
+    if (op == MicroOp::kReduceMin) return kInfinity;
+    return op == MicroOp::kReduceProduct ? 1 : 0;
+  }
+
   void Compute(size_t i) {
     const MicroInstruction& op = program_.ops[i];
     MicroColumn& value = values_[i];
+    if (column_.Points() == 0) {
+      if (op.op == MicroOp::kLoad || op.op == MicroOp::kIndex) return;
+      if (Info(op.op).reduces) return FillColumn(Neutral(op.op), &value);
+    }
     if (op.op == MicroOp::kLoad) {
       const MicroArray& operand = operands_[op.operand];
       const int64_t bytes = TypeBytes(operand.type, 1);
@@ -225,6 +238,10 @@ class MicroRun {
 
   void Store() {
     const int64_t bytes = TypeBytes(result_.type, 1);
+    if (column_.Points() == 0) {
+      const int64_t offset = OffsetOf(index_, result_.strides) * bytes;
+      return StoreColumn(values_.back(), 0, 1, result_.type, target_ + offset, 1);
+    }
     ForRuns(result_.strides, [&](int64_t at, int64_t run, int64_t offset, int64_t step) {
       StoreColumn(values_.back(), at, run, result_.type, target_ + offset * bytes, step);
     });

@@ -263,8 +263,9 @@ bool ApplyLogic(const MicroInstruction& op, Arguments x, MicroColumn* result) {
 
 template <typename T>
 void Reduce(const MicroInstruction& op, const MicroColumn& x, MicroColumn* result) {
-  // Sums and products of floats in f64, of integers without sign, which wraps.
-  using Wide = std::conditional_t<kIsFloating<T>, double, uint64_t>;
+  // Sums and products in a wider type, of integers without sign, which wraps.
+  using WideFloat = std::conditional_t<std::is_same_v<T, double>, long double, double>;
+  using Wide = std::conditional_t<kIsFloating<T>, WideFloat, uint64_t>;
   const T* values = x.As<T>();
   const int64_t count = x.count();
   T reduced = values[0];

@@ -41,8 +41,8 @@ int EmitClip(const AttributeMap& attributes, std::span<const int> x, MicroWriter
 
 // max(0, min(1, alpha * x + beta))
 int EmitHardSigmoid(const AttributeMap& attributes, std::span<const int> x, MicroWriter* w) {
-  const int scaled = w->Mul(x[0], Number(attributes, "alpha", 0.2f));
-  return w->Op(MicroOp::kClamp, w->Add(scaled, Number(attributes, "beta", 0.5f)), 0, 1);
+  const int scaled = w->Times(x[0], Number(attributes, "alpha", 0.2f));
+  return w->Op(MicroOp::kClamp, w->Plus(scaled, Number(attributes, "beta", 0.5f)), 0, 1);
 }
 
 // x * max(0, min(1, x / 6 + 0.5))
@@ -53,14 +53,14 @@ int EmitHardSwish(const AttributeMap&, std::span<const int> x, MicroWriter* w) {
 
 // exp(x) - 1 = 2 t / (1 - t) with t = tanh(x / 2); of use for x <= 0.
 int EmitExpMinus1(int x, MicroWriter* w) {
-  const int t = w->Op(MicroOp::kTanh, w->Mul(x, 0.5));
-  return w->Div(w->Mul(t, 2), w->Sub(w->Like(x, 1), t));
+  const int t = w->Op(MicroOp::kTanh, w->Times(x, 0.5));
+  return w->Div(w->Times(t, 2), w->Sub(w->Like(x, 1), t));
 }
 
 // max(x, 0) + log(1 + e) with e = exp(-|x|); the logarithm is 2 atanh(e / (2 + e)).
 int EmitSoftplusOf(int x, MicroWriter* w) {
   const int e = w->Op(MicroOp::kExp, w->Op(MicroOp::kNeg, w->Op(MicroOp::kAbs, x)));
-  const int log = w->Mul(w->Op(MicroOp::kAtanh, w->Div(e, w->Add(e, 2.0))), 2.0);
+  const int log = w->Times(w->Op(MicroOp::kAtanh, w->Div(e, w->Plus(e, 2))), 2);
   return w->Add(w->Op(MicroOp::kRelu, x), log);
 }
 
@@ -74,24 +74,24 @@ int EmitMish(const AttributeMap&, std::span<const int> x, MicroWriter* w) {
 
 // x < 0 ? alpha * (exp(x) - 1) : x
 int EmitElu(const AttributeMap& attributes, std::span<const int> x, MicroWriter* w) {
-  const int low = w->Mul(EmitExpMinus1(x[0], w), Number(attributes, "alpha", 1));
+  const int low = w->Times(EmitExpMinus1(x[0], w), Number(attributes, "alpha", 1));
   return w->Select(w->Test(MicroOp::kLess, x[0], w->Like(x[0], 0)), low, x[0]);
 }
 
 int EmitSelu(const AttributeMap& attributes, std::span<const int> x, MicroWriter* w) {
   const AttributeMap alpha = {{"alpha", GetFloat(attributes, "alpha", 1.67326319217681884765625f)}};
-  return w->Mul(EmitElu(alpha, x, w), Number(attributes, "gamma", 1.05070102214813232421875f));
+  return w->Times(EmitElu(alpha, x, w), Number(attributes, "gamma", 1.05070102214813232421875f));
 }
 
 // max(0, x) + min(0, alpha * (exp(x / alpha) - 1))
 int EmitCelu(const AttributeMap& attributes, std::span<const int> x, MicroWriter* w) {
   const double alpha = Number(attributes, "alpha", 1);
-  const int low = w->Mul(EmitExpMinus1(w->Div(x[0], alpha), w), alpha);
+  const int low = w->Times(EmitExpMinus1(w->Over(x[0], alpha), w), alpha);
   return w->Select(w->Test(MicroOp::kLess, x[0], w->Like(x[0], 0)), low, x[0]);
 }
 
 int EmitSoftsign(const AttributeMap&, std::span<const int> x, MicroWriter* w) {
-  return w->Div(x[0], w->Add(w->Op(MicroOp::kAbs, x[0]), 1.0));
+  return w->Div(x[0], w->Plus(w->Op(MicroOp::kAbs, x[0]), 1));
 }
 
 int EmitThresholdedRelu(const AttributeMap& attributes, std::span<const int> x, MicroWriter* w) {
@@ -116,13 +116,13 @@ int EmitPRelu(const AttributeMap&, std::span<const int> x, MicroWriter* w) {
 // x / 2 * (1 + erf(x / sqrt 2)), or with tanh(sqrt(2 / pi) (x + 0.044715 x^3)).
 int EmitGelu(const AttributeMap& attributes, std::span<const int> x, MicroWriter* w) {
   constexpr double kRootHalf = 0.70710678118654752440, kRoot2OverPi = 0.79788456080286535588;
-  const int half = w->Mul(x[0], 0.5);
+  const int half = w->Times(x[0], 0.5);
   if (GetString(attributes, "approximate", "none") != "tanh") {
-    return w->Mul(half, w->Add(w->Op(MicroOp::kErf, w->Mul(x[0], kRootHalf)), 1.0));
+    return w->Mul(half, w->Plus(w->Op(MicroOp::kErf, w->Times(x[0], kRootHalf)), 1));
   }
   const int cube = w->Mul(w->Mul(x[0], x[0]), x[0]);
-  const int inner = w->Mul(w->Add(x[0], w->Mul(cube, 0.044715)), kRoot2OverPi);
-  return w->Mul(half, w->Add(w->Op(MicroOp::kTanh, inner), 1.0));
+  const int inner = w->Times(w->Add(x[0], w->Times(cube, 0.044715)), kRoot2OverPi);
+  return w->Mul(half, w->Plus(w->Op(MicroOp::kTanh, inner), 1));
 }
 
 // --- Clip: before opset 11 the bounds are attributes, then inputs. Constant bounds of floats become

@@ -50,10 +50,27 @@ Status Infer(const Graph& graph, const Node& node, std::vector<TensorType>* outp
   return {};
 }
 
+Result<ValueId> CastTo(Rewriter* rewriter, ValueId value, ElementType type) {
+  if (rewriter->value(value).type == type) return value;
+  return rewriter->Add("Cast", {value}, {{"to", std::string(TypeName(type))}});
+}
+
+// The last node: an addition, and a conversion where that was in another type.
+Status FinishSum(Rewriter* rewriter, ValueId value, ValueId addend, ValueId output) {
+  const ElementType type = rewriter->value(output).type;
+  if (rewriter->value(value).type == type) {
+    rewriter->Finish("Add", {value, addend}, {}, output);
+    return {};
+  }
+  DLA_ASSIGN_OR_RETURN(value, rewriter->Add("Add", {value, addend}));
+  rewriter->Finish("Cast", {value}, {{"to", std::string(TypeName(type))}}, output);
+  return {};
+}
+
 // Computed in f64 where everything is known: a factor and an addend of each channel.
-Status LowerConstant(Rewriter* rewriter, const Node& node, const Shape& shape) {
+Status LowerConstant(Rewriter* rewriter, const Node& node, ValueId input, const Shape& shape) {
   const Graph& graph = rewriter->graph();
-  const ElementType type = InputValue(graph, node, 0).type;
+  const ElementType type = rewriter->value(input).type;
   const double epsilon = static_cast<double>(GetFloat(node.attributes, "epsilon", 1e-5f));
   Tensor factors = Tensor::Zeros({type, shape}), addends = factors;
   for (int64_t c = 0; c < factors.elements(); ++c) {
@@ -67,39 +84,35 @@ Status LowerConstant(Rewriter* rewriter, const Node& node, const Shape& shape) {
   }
   const ValueId factor = rewriter->AddConstant(std::move(factors), "factor");
   const ValueId addend = rewriter->AddConstant(std::move(addends), "addend");
-  DLA_ASSIGN_OR_RETURN(const ValueId product, rewriter->Add("Mul", {node.inputs[0], factor}));
-  rewriter->Finish("Add", {product, addend}, {}, node.outputs[0]);
-  return {};
+  DLA_ASSIGN_OR_RETURN(const ValueId product, rewriter->Add("Mul", {input, factor}));
+  return FinishSum(rewriter, product, addend, node.outputs[0]);
 }
 
+// Half precision is computed with in f32.
 Status Lower(Rewriter* rewriter, const Node& node) {
-  const Value& input = InputValue(rewriter->graph(), node, 0);
-  const ElementType type = input.type;
-  Shape shape = Statistics(node, input.shape);
-  shape.resize(input.shape.size() - 1, 1);
+  const Value& x = InputValue(rewriter->graph(), node, 0);
+  const ElementType type = ValueType(x.type);
+  Shape shape = Statistics(node, x.shape);
+  shape.resize(x.shape.size() - 1, 1);
+  DLA_ASSIGN_OR_RETURN(const ValueId input, CastTo(rewriter, node.inputs[0], type));
   bool known = true;
-  std::vector<ValueId> operands;
   for (size_t i = 1; i <= 4; ++i) {
     known = known && rewriter->value(node.inputs[i]).constant != nullptr;
   }
-  if (known) return LowerConstant(rewriter, node, shape);
+  if (known) return LowerConstant(rewriter, node, input, shape);
+  std::vector<ValueId> operands;
   for (size_t i = 1; i <= 4; ++i) {
-    ValueId operand = node.inputs[i];
-    if (rewriter->value(operand).type != type) {
-      DLA_ASSIGN_OR_RETURN(
-          operand, rewriter->Add("Cast", {operand}, {{"to", std::string(TypeName(type))}}));
-    }
+    DLA_ASSIGN_OR_RETURN(const ValueId operand, CastTo(rewriter, node.inputs[i], type));
     DLA_ASSIGN_OR_RETURN(operands.emplace_back(), Reshaped(rewriter, operand, shape));
   }
   const double number = static_cast<double>(GetFloat(node.attributes, "epsilon", 1e-5f));
   const ValueId epsilon = FloatLike(rewriter, operands[3], number, "epsilon");
   DLA_ASSIGN_OR_RETURN(ValueId root, rewriter->Add("Add", {operands[3], epsilon}));
   DLA_ASSIGN_OR_RETURN(root, rewriter->Add("Sqrt", {root}));
-  DLA_ASSIGN_OR_RETURN(ValueId value, rewriter->Add("Sub", {node.inputs[0], operands[2]}));
+  DLA_ASSIGN_OR_RETURN(ValueId value, rewriter->Add("Sub", {input, operands[2]}));
   DLA_ASSIGN_OR_RETURN(value, rewriter->Add("Div", {value, root}));
   DLA_ASSIGN_OR_RETURN(value, rewriter->Add("Mul", {value, operands[0]}));
-  rewriter->Finish("Add", {value, operands[1]}, {}, node.outputs[0]);
-  return {};
+  return FinishSum(rewriter, value, operands[1], node.outputs[0]);
 }
 
 }  // namespace

@@ -79,7 +79,11 @@ Status Lower(Rewriter* rewriter, const Node& node) {
                                InputValue(rewriter->graph(), node, 1).shape, &window));
   AttributeMap attributes = WindowAttributes(window);
   attributes["group"] = shape.g;
-  rewriter->Finish("Conv", node.inputs, std::move(attributes), node.outputs[0]);
+  std::vector<ValueId> inputs = node.inputs;
+  if (HasInput(node, 2)) {
+    DLA_ASSIGN_OR_RETURN(inputs[2], AccumulatorBias(rewriter, inputs[2]));
+  }
+  rewriter->Finish("Conv", inputs, std::move(attributes), node.outputs[0]);
   return {};
 }
 
@@ -185,6 +189,15 @@ Result<Nest> ConvNest(const Graph& graph, const Node& node) {
 }
 
 }  // namespace
+
+Result<ValueId> AccumulatorBias(Rewriter* rewriter, ValueId bias) {
+  const TensorView view = ConstantView(rewriter->graph(), bias);
+  if (rewriter->value(bias).type == ElementType::kF32) return bias;
+  if (view.present()) {
+    return rewriter->AddConstant(ConvertTensor(view, ElementType::kF32), "bias");
+  }
+  return rewriter->Add("Cast", {bias}, {{"to", std::string("f32")}});
+}
 
 const OpDef kConvOp = {
     .name = "Conv",

@@ -259,7 +259,9 @@ class PhaseWriter {
     }
     begin.insert(begin.end(), end.begin(), end.end());
     std::vector<ValueId> inputs = {input, weight};
-    if (HasInput(node_, 2)) inputs.push_back(node_.inputs[2]);
+    if (HasInput(node_, 2)) {
+      DLA_ASSIGN_OR_RETURN(inputs.emplace_back(), AccumulatorBias(rewriter_, node_.inputs[2]));
+    }
     const std::vector<int64_t> ones(phase.size(), 1);
     return rewriter_->Add(
         "Conv", inputs,

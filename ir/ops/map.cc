@@ -54,6 +54,7 @@ MicroProgram ProgramOf(const Node& node, std::span<const ElementType> operands) 
 Status EvaluateMap(const Node& node, std::span<const TensorView> inputs,
                    std::span<Tensor> outputs) {
   Tensor& output = outputs[0];
+  if (output.elements() == 0) return {};
   std::vector<ElementType> types;
   std::vector<MicroArray> arrays;
   std::vector<const uint8_t*> sources;

@@ -45,10 +45,10 @@ int EmitNormalize(const AttributeMap& attributes, std::span<const int> x, MicroW
   const double count = static_cast<double>(GetInt(attributes, "count", 1));
   const double epsilon = static_cast<double>(GetFloat(attributes, "epsilon", 0));
   const float root_epsilon = GetFloat(attributes, "root_epsilon", 0);
-  const int centred = w->Sub(x[0], w->Div(w->Op(MicroOp::kReduceSum, x[0]), count));
+  const int centred = w->Sub(x[0], w->Over(w->Op(MicroOp::kReduceSum, x[0]), count));
   const int squares = w->Op(MicroOp::kReduceSum, w->Mul(centred, centred));
-  int root = w->Op(MicroOp::kSqrt, w->Add(w->Div(squares, count), epsilon));
-  if (root_epsilon != 0) root = w->Add(root, static_cast<double>(root_epsilon));
+  int root = w->Op(MicroOp::kSqrt, w->Plus(w->Over(squares, count), epsilon));
+  if (root_epsilon != 0) root = w->Plus(root, static_cast<double>(root_epsilon));
   int result = w->Div(centred, root);
   if (x.size() > 1) result = w->Mul(result, x[1]);
   if (x.size() > 2) result = w->Add(result, x[2]);

@@ -28,6 +28,9 @@ ValueId FloatLike(Rewriter* rewriter, ValueId like, double number, const std::st
 // |value|^p.
 Result<ValueId> PowerOfAbs(Rewriter* rewriter, ValueId value, int64_t p);
 
+// The bias in the type of accumulators, f32.
+Result<ValueId> AccumulatorBias(Rewriter* rewriter, ValueId bias);
+
 // Rows of a family, in the file of its name.
 std::span<const OpDef> ActivationRows();
 std::span<const OpDef> ArithmeticRows();

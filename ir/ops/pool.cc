@@ -301,20 +301,20 @@ Result<Nest> IndicesNest(const Graph& graph, const Node& node) {
   PoolLoops l{};
   const int x = AddWindows(graph, node, window, Lowest(input.type), true, &builder, &l);
   MicroWriter w = builder.writer();
-  int place = w.Add(w.Mul(w.Index(l.n), static_cast<double>(input.shape[1])), w.Index(l.c));
+  int place = w.Add(w.Times(w.Index(l.n), static_cast<double>(input.shape[1])), w.Index(l.c));
   int counts = w.Test(MicroOp::kEqual, x, w.Op(MicroOp::kReduceMax, x));
   for (size_t i = 0; i < l.out.size(); ++i) {
     const double extent = static_cast<double>(input.shape[i + 2]);
-    int at = w.Add(w.Mul(w.Index(l.out[i]), static_cast<double>(window.strides[i])),
-                   w.Mul(w.Index(l.kernel[i]), static_cast<double>(window.dilations[i])));
-    at = w.Add(at, static_cast<double>(-window.pads_begin[i]));
+    int at = w.Add(w.Times(w.Index(l.out[i]), static_cast<double>(window.strides[i])),
+                   w.Times(w.Index(l.kernel[i]), static_cast<double>(window.dilations[i])));
+    at = w.Plus(at, static_cast<double>(-window.pads_begin[i]));
     const int reach = static_cast<int>(window.pads_begin[i]) | static_cast<int>(window.pads_end[i]);
     if (reach != 0 || GetInt(node.attributes, "ceil_mode", 0) != 0) {
       const int low = w.Test(MicroOp::kLessOrEqual, w.Like(at, 0), at);
       const int high = w.Test(MicroOp::kLess, at, w.Like(at, extent));
       counts = w.Op(MicroOp::kAnd, counts, w.Op(MicroOp::kAnd, low, high));
     }
-    place = w.Add(w.Mul(place, extent), at);
+    place = w.Add(w.Times(place, extent), at);
   }
   const int candidate = w.Select(counts, place, w.Const(ElementType::kI64, 0x1p52));
   builder.EmitFused(w.Op(MicroOp::kReduceMin, candidate));

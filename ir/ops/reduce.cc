@@ -86,8 +86,8 @@ int EmitReduce(const AttributeMap&, std::span<const int> x, MicroWriter* w) {
 }
 
 int EmitMean(const AttributeMap& attributes, std::span<const int> x, MicroWriter* w) {
-  return w->Div(w->Op(MicroOp::kReduceSum, x[0]),
-                static_cast<double>(GetInt(attributes, "count", 1)));
+  return w->Over(w->Op(MicroOp::kReduceSum, x[0]),
+                 static_cast<double>(GetInt(attributes, "count", 1)));
 }
 
 int EmitL1(const AttributeMap&, std::span<const int> x, MicroWriter* w) {
@@ -165,11 +165,10 @@ AttributeMap WithCount(const Shape& shape, const std::vector<int64_t>& axes,
 Status Lower(Rewriter* rewriter, const Node& node) {
   DLA_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, Axes(rewriter->graph(), node));
   const Shape shape = InputValue(rewriter->graph(), node, 0).shape;
-  if (axes.empty() && GetInt(node.attributes, "noop_with_empty_axes", 0) != 0) {
-    rewriter->Finish("View", {node.inputs[0]}, {{"shape", shape}}, node.outputs[0]);
-    return {};
-  }
-  return LowerTo(rewriter, node, node.inputs[0], node.op, WithCount(shape, axes, node.op));
+  AttributeMap attributes = WithCount(shape, axes, node.op);
+  // Over no axes, what is done to each element remains: ReduceL1 gives absolute values.
+  if (axes.empty()) attributes["noop_with_empty_axes"] = int64_t{1};
+  return LowerTo(rewriter, node, node.inputs[0], node.op, std::move(attributes));
 }
 
 Status LowerArg(Rewriter* rewriter, const Node& node) {

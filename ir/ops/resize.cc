@@ -120,9 +120,9 @@ Status KeepAspectRatio(const std::string& policy, const Wishes& wishes,
   if (policy != "not_larger" && policy != "not_smaller") {
     return Malformed("attribute 'keep_aspect_ratio_policy' is '", policy, "'");
   }
-  float scale = 0;
+  double scale = 0;
   for (const int64_t a : wishes.axes) {
-    const float own = (*axes)[Idx(a)].scale;
+    const double own = (*axes)[Idx(a)].scale;
     const bool better = policy == "not_larger" ? own < scale : own > scale;
     if (scale == 0 || better) scale = own;
   }
@@ -130,7 +130,7 @@ Status KeepAspectRatio(const std::string& policy, const Wishes& wishes,
     ResizeAxis& axis = (*axes)[Idx(a)];
     axis.scale = scale;
     axis.output =
-        static_cast<int64_t>(std::floor(scale * static_cast<float>(axis.input) + 0.5f));
+        static_cast<int64_t>(std::floor(scale * static_cast<double>(axis.input) + 0.5));
   }
   return {};
 }
@@ -144,13 +144,13 @@ Result<std::vector<ResizeAxis>> Resolve(const Graph& graph, const Node& node) {
     ResizeAxis& axis = axes[Idx(wishes.axes[i])];
     if (axis.input < 1) return Malformed("axis ", wishes.axes[i], " of the input is empty");
     if (!wishes.roi.empty()) {
-      axis.roi_start = wishes.roi[i];
-      axis.roi_end = wishes.roi[i + wishes.axes.size()];
+      axis.roi_start = static_cast<double>(wishes.roi[i]);
+      axis.roi_end = static_cast<double>(wishes.roi[i + wishes.axes.size()]);
     }
     constexpr float kMost = 1e6f;
     if (wishes.sizes.empty()) {
-      axis.scale = wishes.scales[i];
-      const float size = std::floor(static_cast<float>(axis.input) * axis.scale);
+      axis.scale = static_cast<double>(wishes.scales[i]);
+      const float size = std::floor(static_cast<float>(axis.input) * wishes.scales[i]);
       if (!(axis.scale > 0) || !(size >= 1) || size > kMost) {
         return Malformed("the scale of axis ", wishes.axes[i], " is ", axis.scale);
       }
@@ -160,7 +160,7 @@ Result<std::vector<ResizeAxis>> Resolve(const Graph& graph, const Node& node) {
       if (axis.output < 1 || static_cast<float>(axis.output) > kMost) {
         return Malformed("the size of axis ", wishes.axes[i], " is ", axis.output);
       }
-      axis.scale = static_cast<float>(axis.output) / static_cast<float>(axis.input);
+      axis.scale = static_cast<double>(axis.output) / static_cast<double>(axis.input);
     }
   }
   const std::string policy =

@@ -6,12 +6,12 @@
 namespace dla::ir {
 namespace {
 
-int64_t Nearest(const std::string& mode, float x, int64_t input) {
-  float rounded = std::floor(x);
-  if (mode == "round_prefer_floor") rounded = std::ceil(x - 0.5f);
-  if (mode == "round_prefer_ceil") rounded = std::floor(x + 0.5f);
+int64_t Nearest(const std::string& mode, double x, int64_t input) {
+  double rounded = std::floor(x);
+  if (mode == "round_prefer_floor") rounded = std::ceil(x - 0.5);
+  if (mode == "round_prefer_ceil") rounded = std::floor(x + 0.5);
   if (mode == "ceil") rounded = std::ceil(x);
-  return static_cast<int64_t>(std::clamp(rounded, 0.0f, static_cast<float>(input - 1)));
+  return static_cast<int64_t>(std::clamp(rounded, 0.0, static_cast<double>(input - 1)));
 }
 
 double Triangle(double x) { return std::max(0.0, 1.0 - std::fabs(x)); }
@@ -49,24 +49,24 @@ Shares SharesAt(const ResizeModes& modes, double x, double scale) {
 
 }  // namespace
 
-float SourcePosition(const ResizeModes& modes, const ResizeAxis& axis, int64_t o) {
-  const float x = static_cast<float>(o);
-  const float input = static_cast<float>(axis.input), output = static_cast<float>(axis.output);
+double SourcePosition(const ResizeModes& modes, const ResizeAxis& axis, int64_t o) {
+  const double x = static_cast<double>(o);
+  const double input = static_cast<double>(axis.input), output = static_cast<double>(axis.output);
   const std::string& mode = modes.coordinates;
   if (mode == "asymmetric") return x / axis.scale;
-  if (mode == "tf_half_pixel_for_nn") return (x + 0.5f) / axis.scale;
+  if (mode == "tf_half_pixel_for_nn") return (x + 0.5) / axis.scale;
   if (mode == "align_corners") {
-    return axis.output == 1 ? 0.0f : x * (input - 1) / (output - 1);
+    return axis.output == 1 ? 0.0 : x * (input - 1) / (output - 1);
   }
   if (mode == "tf_crop_and_resize") {
-    if (axis.output == 1) return 0.5f * (axis.roi_start + axis.roi_end) * (input - 1);
+    if (axis.output == 1) return 0.5 * (axis.roi_start + axis.roi_end) * (input - 1);
     return axis.roi_start * (input - 1) +
            x * (axis.roi_end - axis.roi_start) * (input - 1) / (output - 1);
   }
   if (mode == "pytorch_half_pixel" && axis.output == 1) return 0;
-  const float half_pixel = (x + 0.5f) / axis.scale - 0.5f;
+  const double half_pixel = (x + 0.5) / axis.scale - 0.5;
   if (mode == "half_pixel_symmetric") {
-    const float adjustment = output / (axis.scale * input);
+    const double adjustment = output / (axis.scale * input);
     return input / 2 * (1 - adjustment) + half_pixel;
   }
   return half_pixel;
@@ -85,8 +85,8 @@ std::vector<double> InterpolationMatrix(const ResizeModes& modes, const ResizeAx
   const std::vector<bool> outside = OutsideEntries(modes, axis);
   for (int64_t o = 0; o < axis.output; ++o) {
     if (outside[Idx(o)]) continue;
-    const double x = static_cast<double>(SourcePosition(modes, axis, o));
-    const Shares shares = SharesAt(modes, x, static_cast<double>(axis.scale));
+    const double x = SourcePosition(modes, axis, o);
+    const Shares shares = SharesAt(modes, x, axis.scale);
     double sum = 0;
     for (size_t k = 0; k < shares.values.size(); ++k) {
       const int64_t at = shares.first + static_cast<int64_t>(k);
@@ -104,9 +104,9 @@ std::vector<double> InterpolationMatrix(const ResizeModes& modes, const ResizeAx
 std::vector<bool> OutsideEntries(const ResizeModes& modes, const ResizeAxis& axis) {
   std::vector<bool> outside;
   for (int64_t o = 0; o < axis.output; ++o) {
-    const float x = SourcePosition(modes, axis, o);
+    const double x = SourcePosition(modes, axis, o);
     outside.push_back(modes.coordinates == "tf_crop_and_resize" &&
-                      (x < 0 || x > static_cast<float>(axis.input - 1)));
+                      (x < 0 || x > static_cast<double>(axis.input - 1)));
   }
   return outside;
 }

@@ -16,8 +16,8 @@ struct ResizeModes {
 
 struct ResizeAxis {
   int64_t input = 1, output = 1;
-  float scale = 1;
-  float roi_start = 0, roi_end = 1;  // of tf_crop_and_resize
+  double scale = 1;
+  double roi_start = 0, roi_end = 1;  // of tf_crop_and_resize
 
   bool changes(const ResizeModes& modes) const {
     return output != input || modes.coordinates == "tf_crop_and_resize" || scale != 1;
@@ -25,7 +25,7 @@ struct ResizeAxis {
 };
 
 // Where output entry o stands in the input.
-float SourcePosition(const ResizeModes& modes, const ResizeAxis& axis, int64_t o);
+double SourcePosition(const ResizeModes& modes, const ResizeAxis& axis, int64_t o);
 // Mode nearest: the input entry of each output entry.
 std::vector<int64_t> NearestEntries(const ResizeModes& modes, const ResizeAxis& axis);
 // Other modes: the share of each input entry in each output entry, [output, input].

@@ -35,6 +35,7 @@ Status EvaluateRow(const Node& node, std::span<const TensorView> inputs,
         {input.type, BroadcastStrides(input.shape, DenseStrides(input.shape), shape)});
     sources.push_back(input.bytes);
   }
+  if (outputs[0].elements() == 0) return {};
   Shape strides = DenseStrides(outputs[0].shape);
   uint32_t reduced = 0;
   for (size_t i = 0; i < shape.size(); ++i) {

@@ -34,13 +34,11 @@ size_t MicroOpsOf(const Graph& graph, const Node& node) {
   return ProgramOf(node, types).ops.size();
 }
 
-// What an operation behind a stored value of `type` sees when it is fused: the value before it is
-// rounded or wrapped. That is the same for the types that values have, and for what commutes with
-// rounding.
-bool MayFollow(ElementType type, const Node& next) {
-  if (IsValueType(type)) return true;
-  if (!IsFloat(type)) return false;
-  return next.op == "Relu" || next.op == "Clip" || next.op == "Neg" || next.op == "Abs";
+// Whether more may be fused behind a value of this type: what follows sees it before it is stored,
+// thus not yet wrapped or rounded. Half precision is rounded once where a group's result is stored,
+// but a cast to it is there for its rounding.
+bool MayGrow(ElementType type, const std::string& op) {
+  return IsValueType(type) || (IsFloat(type) && op != "Cast");
 }
 
 class Fuser {
@@ -99,9 +97,7 @@ class Fuser {
         if (members.contains(user) || (best && *best <= user)) continue;
         const Node& node = graph_->nodes[user];
         const Value& output = graph_->values[Idx(node.outputs[0])];
-        const ElementType type = graph_->values[Idx(id)].type;
-        if (KindOf(user) == OpKind::kMap && node.fused.empty() && output.shape == shape &&
-            MayFollow(type, node)) {
+        if (KindOf(user) == OpKind::kMap && node.fused.empty() && output.shape == shape) {
           best = user;
         }
       }
@@ -122,7 +118,9 @@ class Fuser {
                            ? MicroOpsOf(*graph_, graph_->nodes[anchor]) : 8;
     size_t closed = 0;
     // A last value that is seen outside cannot be followed by anything.
-    while (!is_output_[Idx(chain.back())]) {
+    std::string last = graph_->nodes[anchor].op;
+    while (!is_output_[Idx(chain.back())] &&
+           MayGrow(graph_->values[Idx(chain.back())].type, last)) {
       const std::optional<size_t> next = Next(chain, members, shape);
       if (!next) break;
       const Node& node = graph_->nodes[*next];
@@ -134,6 +132,7 @@ class Fuser {
       members.insert(*next);
       order.push_back(*next);
       chain.push_back(node.outputs[0]);
+      last = node.op;
       if (Closed(chain, members)) closed = order.size();
     }
     if (closed == 0) return;
