@@ -23,6 +23,7 @@
 #include "scheduler/schedule_json.h"
 #include "scheduler/scheduler.h"
 #include "support/file.h"
+#include "support/tensor_file.h"
 
 namespace dla {
 namespace {
@@ -30,7 +31,7 @@ namespace {
 struct Options {
   std::string model, output;
   std::string target = "edge32";
-  std::vector<std::string> memories, dims, shapes;
+  std::vector<std::string> memories, dims, shapes, consts;
   std::string optimize = "balanced", residency = "one-step", fuse = "on";
   std::string schedule, use_schedule, report, dump_dir, stop_after, print_target;
   bool check = false, list_targets = false, list_ops = false, no_host = false;
@@ -47,6 +48,8 @@ void Describe(CLI::App* app, Options* o) {
       ->type_name("NAME=BYTES");
   app->add_option("--dim", o->dims, "value of a symbolic dimension")->type_name("NAME=VALUE");
   app->add_option("--shape", o->shapes, "shape of an input")->type_name("INPUT=1x3x224x224");
+  app->add_option("--const", o->consts, "fix an input: the elements of an .npy or .pb file")
+      ->type_name("INPUT=FILE");
   app->add_option("--optimize", o->optimize, "latency, traffic, energy, edp or balanced (default)")
       ->type_name("WHAT");
   app->add_option("--residency", o->residency, "none or one-step (default)")->type_name("POLICY");
@@ -106,6 +109,15 @@ Result<frontend::ImportOptions> ImportOptionsOf(const Options& o) {
       rest.erase(0, end + 1);
     }
     options.shapes[pair.first] = shape;
+  }
+  for (const std::string& text : o.consts) {
+    // File names may hold '=' signs, too: the first one ends the input's name.
+    const size_t at = text.find('=');
+    if (at == std::string::npos || at == 0 || at + 1 == text.size()) {
+      return Usage("--const ", text, ": INPUT=FILE expected");
+    }
+    DLA_ASSIGN_OR_RETURN(Tensor tensor, ReadTensor(text.substr(at + 1)));
+    options.consts[text.substr(0, at)] = {tensor.type, tensor.shape, std::move(tensor.bytes)};
   }
   return options;
 }

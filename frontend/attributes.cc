@@ -124,6 +124,9 @@ Result<ImportedTensor> ReadConstantNode(const onnx::NodeProto& node, TensorReade
   const AttributeProto& attribute = node.attribute(0);
   const std::string& name = attribute.name();
   if (name == "value" && attribute.has_t()) return tensors->Read(attribute.t());
+  if (name == "sparse_value" && attribute.has_sparse_tensor()) {
+    return tensors->ReadSparse(attribute.sparse_tensor());
+  }
   if (name == "value_float") return Own(ir::Tensor::Floats({}, {attribute.f()}));
   if (name == "value_int") return Own(ir::Tensor::Ints({}, {attribute.i()}));
   if (name == "value_floats") {

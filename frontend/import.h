@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "ir/tensor.h"
 #include "support/status.h"
 
 namespace dla::frontend {
@@ -14,6 +15,7 @@ namespace dla::frontend {
 struct ImportOptions {
   std::map<std::string, int64_t> dims;                 // --dim NAME=VALUE
   std::map<std::string, std::vector<int64_t>> shapes;  // --shape INPUT=1x3x224x224
+  std::map<std::string, ir::Tensor> consts;            // --const INPUT=FILE
 };
 
 // Reads the file. All nodes that are unsupported or invalid are reported at once, one line each;

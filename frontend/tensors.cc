@@ -203,4 +203,46 @@ Result<ImportedTensor> TensorReader::Read(const TensorProto& tensor) {
   return result;
 }
 
+Result<ImportedTensor> TensorReader::ReadSparse(const onnx::SparseTensorProto& tensor) {
+  // A few bytes may not become more than this.
+  constexpr int64_t kMostBytes = int64_t{1} << 28;
+  DLA_ASSIGN_OR_RETURN(const ImportedTensor values, Read(tensor.values()));
+  DLA_ASSIGN_OR_RETURN(const ImportedTensor indices, Read(tensor.indices()));
+  ImportedTensor result;
+  result.type = {values.type.type, {tensor.dims().begin(), tensor.dims().end()}};
+  const auto count = ir::CheckedElementCount(result.type.shape);
+  if (!count || result.type.shape.empty() || values.type.shape.size() != 1 ||
+      indices.type.type != ElementType::kI64) {
+    return Malformed("a sparse tensor of shape ", ir::ShapeText(result.type.shape), " with values ",
+                     ir::ShapeText(values.type.shape), " is not possible");
+  }
+  if (TypeBits(result.type.type) < 8 || TypeBytes(result.type.type, *count) > kMostBytes) {
+    return Unsupported("sparse tensors of this type or size are not supported");
+  }
+  const int64_t given = values.type.shape[0];
+  const int64_t rank = static_cast<int64_t>(result.type.shape.size());
+  const bool linear = indices.type.shape == ir::Shape{given};
+  if (!linear && indices.type.shape != ir::Shape{given, rank}) {
+    return Malformed("the indices of a sparse tensor have shape ",
+                     ir::ShapeText(indices.type.shape));
+  }
+  const ir::TensorView places{ElementType::kI64, indices.type.shape, indices.constant->bytes};
+  const ir::Shape strides = ir::DenseStrides(result.type.shape);
+  ir::Tensor dense = ir::Tensor::Zeros(result.type);
+  const int64_t bytes = TypeBytes(result.type.type, 1);
+  for (int64_t i = 0; i < given; ++i) {
+    int64_t place = 0;
+    for (int64_t a = 0; a < (linear ? 1 : rank); ++a) {
+      const int64_t at = ir::ReadInt(places, linear ? i : i * rank + a);
+      const int64_t extent = linear ? *count : result.type.shape[ir::Idx(a)];
+      if (at < 0 || at >= extent) return Malformed("index ", at, " of a sparse tensor is outside");
+      place += at * (linear ? 1 : strides[ir::Idx(a)]);
+    }
+    std::memcpy(dense.bytes.data() + place * bytes, values.constant->bytes + i * bytes,
+                static_cast<size_t>(bytes));
+  }
+  result.constant = ir::MakeConstant(std::move(dense));
+  return result;
+}
+
 }  // namespace dla::frontend

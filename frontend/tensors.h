@@ -34,6 +34,8 @@ class TensorReader {
       : model_path_(std::move(model_path)), owner_(std::move(owner)) {}
 
   Result<ImportedTensor> Read(const onnx::TensorProto& tensor);
+  // A tensor of zeros with some elements given, by number or by coordinates.
+  Result<ImportedTensor> ReadSparse(const onnx::SparseTensorProto& tensor);
 
  private:
   Result<std::shared_ptr<const ir::Constant>> ReadExternal(const onnx::TensorProto& tensor,

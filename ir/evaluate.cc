@@ -7,40 +7,39 @@
 
 #include "ir/kernels/micro.h"
 #include "ir/kernels/strided.h"
+#include "ir/micro_writer.h"
+#include "ir/node_types.h"
 #include "ir/op.h"
-#include "ir/ops/ops.h"
 
 namespace dla::ir {
 namespace {
 
-// One fused operation over `chain` (dense, the output's shape).
-Status ApplyFused(const Node& node, size_t k, const std::vector<Tensor>& extras,
-                  std::vector<Tensor>* chain) {
-  const FusedOp& op = node.fused[k];
+// The fused operations of a node over the result of its own arithmetic, as one program.
+Tensor RunFused(const Node& node, const Tensor& anchor, const std::vector<Tensor>& operands,
+                const TensorType& type) {
   MicroProgram program;
-  std::vector<int> numbers;
-  std::vector<const float*> arguments;
-  std::vector<Tensor> broadcast;
-  broadcast.reserve(op.inputs.size());
-  Tensor result = Tensor::Zeros({(*chain)[0].type, (*chain)[0].shape});
-  for (const int input : op.inputs) {
-    numbers.push_back(AppendMicro(&program, MicroOp::kLoad));
-    program.ops.back().operand = static_cast<uint8_t>(arguments.size());
-    if (input < 0) {
-      arguments.push_back((*chain)[chain->size() - Idx(-input)].f32());
-      continue;
+  MicroWriter writer(&program);
+  std::vector<MicroArray> arrays;
+  std::vector<const uint8_t*> sources;
+  const auto load = [&](const Tensor& tensor) {
+    arrays.push_back({tensor.type, BroadcastStrides(tensor.shape, DenseStrides(tensor.shape),
+                                                    type.shape)});
+    sources.push_back(tensor.view().bytes);
+    return writer.Load(static_cast<int>(arrays.size()) - 1, tensor.type);
+  };
+  std::vector<int> chain = {load(anchor)};
+  for (const FusedOp& op : node.fused) {
+    std::vector<int> arguments;
+    for (const int input : op.inputs) {
+      arguments.push_back(input < 0 ? chain[chain.size() - Idx(-input)]
+                                    : load(operands[Idx(input)]));
     }
-    const Tensor& extra = extras[Idx(input)];
-    broadcast.push_back(Tensor::Zeros({extra.type, result.shape}));
-    CopyStrided(result.shape, TypeBytes(extra.type, 1), extra.bytes.data(),
-                BroadcastStrides(extra.shape, DenseStrides(extra.shape), result.shape),
-                broadcast.back().bytes.data(), DenseStrides(result.shape));
-    arguments.push_back(broadcast.back().f32());
+    chain.push_back(FindOperator(op.op)->emit(op.attributes, arguments, &writer));
   }
-  FindOperator(op.op)->emit(op.attributes, numbers, &program);
-  RunMicroProgram(program, arguments, result.elements(), result.f32());
-  chain->push_back(std::move(result));
-  return {};
+  Tensor result = Tensor::Zeros(type);
+  RunMicroProgram(program, type.shape, 0, arrays, sources, {type.type, DenseStrides(type.shape)},
+                  result.bytes.data());
+  return result;
 }
 
 class Evaluator {
@@ -62,7 +61,7 @@ class Evaluator {
 
   Status Run(const Node& node) {
     const OpDef* def = FindOperator(node.op);
-    DLA_CHECK(def != nullptr && def->evaluate != nullptr, "cannot evaluate ", node.op);
+    DLA_CHECK(def != nullptr, node.op);
     std::vector<Tensor> operands;
     for (const ValueId id : node.inputs) operands.push_back(id == kNoValue ? Tensor{} : Read(id));
     const size_t own = node.fused.empty() ? operands.size() : Idx(def->max_inputs);
@@ -70,23 +69,28 @@ class Evaluator {
     for (size_t i = 0; i < own && i < operands.size(); ++i) {
       views.push_back(node.inputs[i] == kNoValue ? TensorView{} : operands[i].view());
     }
-    std::vector<Tensor> results;
-    for (const ValueId id : node.outputs) {
-      const Value& value = graph_.values[Idx(id)];
-      results.push_back(Tensor::Zeros({value.type, value.shape}));
-    }
     Node bare = node;
     bare.fused.clear();
-    DLA_RETURN_IF_ERROR(def->evaluate(bare, views, results));
-    if (!node.fused.empty()) {
-      std::vector<Tensor> chain;
-      chain.push_back(std::move(results[0]));
-      for (size_t k = 0; k < node.fused.size(); ++k) {
-        DLA_RETURN_IF_ERROR(ApplyFused(node, k, operands, &chain));
-      }
-      results[0] = std::move(chain.back());
+    bare.inputs.resize(views.size());
+    while (!bare.inputs.empty() && bare.inputs.back() == kNoValue) bare.inputs.pop_back();
+    std::vector<TensorType> types;
+    DLA_RETURN_IF_ERROR(def->infer(graph_, bare, &types));
+    // What is fused sees the result before it is rounded to half precision.
+    const bool computes = def->kind != OpKind::kVectorMove && def->kind != OpKind::kView;
+    if (!node.fused.empty() && computes) {
+      const ElementType wide = ValueType(types[0].type);
+      if (wide == ElementType::kF32) types[0].type = wide;
     }
-    for (size_t i = 0; i < results.size(); ++i) Write(node.outputs[i], results[i]);
+    std::vector<Tensor> results;
+    for (size_t i = 0; i < node.outputs.size(); ++i) results.push_back(Tensor::Zeros(types[i]));
+    DLA_RETURN_IF_ERROR(EvaluateNode(bare, views, results));
+    if (!node.fused.empty()) {
+      const Value& value = graph_.values[Idx(node.outputs[0])];
+      results[0] = RunFused(node, results[0], operands, {value.type, value.shape});
+    }
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (node.outputs[i] != kNoValue) Write(node.outputs[i], results[i]);
+    }
     return {};
   }
 
@@ -154,6 +158,7 @@ Result<std::map<std::string, Tensor>> Evaluate(const Graph& graph,
     if (!status.ok()) return status.At("node '" + node.name + "' (" + node.op + ")");
     if (!options.all_values) continue;
     for (const ValueId id : node.outputs) {
+      if (id == kNoValue) continue;
       results[graph.values[Idx(id)].name] = evaluator.Read(id);
     }
   }

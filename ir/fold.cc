@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/node_types.h"
 #include "ir/op.h"
 
 namespace dla::ir {
@@ -30,26 +31,14 @@ int64_t WorkAnElement(const Graph& graph, const Node& node, const OpDef& def) {
   return 1;
 }
 
-bool TypesAreKnown(const Graph& graph, const Node& node, const OpDef& def) {
-  const bool moves = def.kind == OpKind::kView || def.kind == OpKind::kOnnxOnly;
-  for (const ValueId id : node.inputs) {
-    if (id == kNoValue) continue;
-    const ElementType type = graph.values[Idx(id)].type;
-    if (TypeBits(type) < 8) return false;
-    if (type == ElementType::kF32 || moves) continue;
-    if (def.kind != OpKind::kMap || IsFloat(type)) {
-      // Bounds, axes and the like are integers.
-      if (id == node.inputs[0]) return false;
-    }
-  }
-  return true;
-}
-
 }  // namespace
 
 bool IsFoldable(const Graph& graph, const Node& node) {
   const OpDef* def = FindOperator(node.op);
   if (def == nullptr || (def->evaluate == nullptr && def->lower == nullptr)) return false;
+  for (const ValueId id : node.inputs) {
+    if (id != kNoValue && !IsReadable(graph.values[Idx(id)].type)) return false;
+  }
   if (!node.fused.empty() || def->kind == OpKind::kCopy) return false;
   for (const ValueId id : node.inputs) {
     if (id == kNoValue || def->shape_only) continue;
@@ -61,7 +50,7 @@ bool IsFoldable(const Graph& graph, const Node& node) {
   }
   if (elements > kMostElements) return false;
   if (elements > 0 && WorkAnElement(graph, node, *def) > kMostMacs / elements) return false;
-  return TypesAreKnown(graph, node, *def);
+  return true;
 }
 
 Status FoldNode(Graph* graph, const Node& node) {
@@ -79,12 +68,13 @@ Status FoldNode(Graph* graph, const Node& node) {
     inputs.back().shape = graph->values[Idx(id)].shape;
   }
   std::vector<Tensor> results;
-  for (const ValueId id : node.outputs) {
-    const Value& value = graph->values[Idx(id)];
-    results.push_back(Tensor::Zeros({value.type, value.shape}));
-  }
-  DLA_RETURN_IF_ERROR(def->evaluate(node, inputs, results));
+  std::vector<TensorType> types;
+  DLA_RETURN_IF_ERROR(def->infer(*graph, node, &types));
+  for (size_t i = 0; i < node.outputs.size(); ++i) results.push_back(Tensor::Zeros(types[i]));
+  DLA_RETURN_IF_ERROR(CheckTypes(*graph, node));
+  DLA_RETURN_IF_ERROR(EvaluateNode(node, inputs, results));
   for (size_t i = 0; i < results.size(); ++i) {
+    if (node.outputs[i] == kNoValue) continue;
     graph->values[Idx(node.outputs[i])].constant = MakeConstant(std::move(results[i]));
   }
   return {};
@@ -107,19 +97,18 @@ Status DetachOutputs(Graph* graph) {
   Rewriter rewriter(graph);
   std::set<ValueId> seen;
   std::vector<Node> copies;
+  const std::set<ValueId> inputs(graph->inputs.begin(), graph->inputs.end());
   for (ValueId& id : graph->outputs) {
-    Value& value = graph->values[Idx(id)];
-    if (std::count(graph->inputs.begin(), graph->inputs.end(), id) > 0) {
-      return Unsupported("output '", value.name,
-                         "' is also an input of the same name; a copy needs a name of its own");
+    const Value& value = graph->values[Idx(id)];
+    const bool again = !seen.insert(id).second;
+    if (inputs.contains(id) || again) {
+      return Unsupported("output '", value.name, again ? "' is listed twice" : "' is an input");
     }
-    if (!seen.insert(id).second) {
-      return Unsupported("output '", value.name, "' is listed twice");
-    }
-    if (value.constant == nullptr) continue;
+    // Of a tensor without elements nothing has to be written.
+    if (value.constant == nullptr || ElementCount(value.shape) == 0) continue;
     const std::string name = value.name;
     const TensorType type{value.type, value.shape};
-    value.name = rewriter.NewName(name + ":constant");
+    graph->values[Idx(id)].name = rewriter.NewName(name + ":constant");
     Node copy;
     copy.name = name;
     copy.op = "Copy";

@@ -33,7 +33,7 @@ int NestBuilder::AddOperand(ValueId value, OperandClass cls, std::vector<int64_t
   return static_cast<int>(nest_.operands.size()) - 1;
 }
 
-void NestBuilder::AddWindowAxis(int operand, Axis axis, float pad_value) {
+void NestBuilder::AddWindowAxis(int operand, Axis axis, double pad_value) {
   windows_.push_back({operand, std::move(axis)});
   nest_.operands[Idx(operand)].pad_value = pad_value;
 }
@@ -70,7 +70,7 @@ void NestBuilder::AddFusedAndOutput(const std::vector<OutputAxis>& axes, Operand
     for (const int position : op.inputs) {
       if (position < 0 || input_operand_[Idx(position)] >= 0) continue;
       const ValueId value = node_.inputs[Idx(position)];
-      if (ConstantScalar(graph_, value)) continue;
+      if (ImmediateOf(graph_, value)) continue;
       BindInput(position, AddAlongOutput(value, OperandClass::kVector, axes));
     }
   }
@@ -98,17 +98,15 @@ int NestBuilder::AddAlongOutput(ValueId value, OperandClass cls,
 }
 
 int NestBuilder::Emit(MicroOp op, int a, int b) {
-  MicroInstruction instruction;
-  instruction.op = op;
-  instruction.argument = {static_cast<uint8_t>(a), static_cast<uint8_t>(b)};
-  nest_.program.ops.push_back(instruction);
+  if (Info(op).arguments == 2) return writer().Op(op, a, b);
+  if (Info(op).arguments == 1) return writer().Op(op, a);
+  nest_.program.ops.push_back({.op = op});
   return static_cast<int>(nest_.program.ops.size()) - 1;
 }
 
 void NestBuilder::EmitLoads(int first_operand) {
   for (int k = first_operand; k < nest_.output(); ++k) {
-    loaded_[Idx(k)] = Emit(MicroOp::kLoad);
-    nest_.program.ops.back().operand = static_cast<uint8_t>(k);
+    loaded_[Idx(k)] = writer().Load(k, nest_.operands[Idx(k)].type);
   }
 }
 
@@ -116,10 +114,10 @@ int NestBuilder::InputValue(int position) {
   if (input_operand_[Idx(position)] >= 0) return Loaded(input_operand_[Idx(position)]);
   int& constant = input_constant_[Idx(position)];
   if (constant < 0) {
-    const auto number = ConstantScalar(graph_, node_.inputs[Idx(position)]);
+    const ValueId id = node_.inputs[Idx(position)];
+    const auto number = ImmediateOf(graph_, id);
     DLA_CHECK(number.has_value(), "operand ", position, " of '", node_.name, "' is not bound");
-    constant = Emit(MicroOp::kConst);
-    nest_.program.ops.back().immediate[0] = static_cast<double>(static_cast<float>(*number));
+    constant = writer().Const(ValueType(graph_.values[Idx(id)].type), *number);
   }
   return constant;
 }
@@ -132,12 +130,14 @@ void NestBuilder::EmitFused(int value) {
       arguments.push_back(input >= 0 ? InputValue(input)
                                      : chain[chain.size() - static_cast<size_t>(-input)]);
     }
-    chain.push_back(FindOperator(op.op)->emit(op.attributes, arguments, &nest_.program));
+    MicroWriter writer(&nest_.program);
+    chain.push_back(FindOperator(op.op)->emit(op.attributes, arguments, &writer));
   }
 }
 
 bool NestBuilder::CanMerge(size_t outer, size_t inner) const {
   if (loops_[outer].keep || loops_[inner].keep) return false;
+  if (loops_[outer].reduced != loops_[inner].reduced) return false;
   return std::all_of(strides_.begin(), strides_.end(), [&](const std::vector<int64_t>& strides) {
     return strides[outer] == strides[inner] * loops_[inner].extent;
   });
@@ -145,7 +145,7 @@ bool NestBuilder::CanMerge(size_t outer, size_t inner) const {
 
 // Drops loops of extent 1 and merges neighbours; `loops_` and `strides_` shrink together. Window
 // axes name loops by number, so those are renumbered.
-void NestBuilder::MergeLoops() {
+std::vector<int> NestBuilder::MergeLoops() {
   for (std::vector<int64_t>& strides : strides_) strides.resize(loops_.size(), 0);
   std::vector<int> number(loops_.size());
   std::vector<LoopAxis> loops;
@@ -172,11 +172,11 @@ void NestBuilder::MergeLoops() {
       strides = std::move(kept);
     }
   }
-  if (reduce_loop_ >= 0) reduce_loop_ = number[Idx(reduce_loop_)];
   for (PendingAxis& window : windows_) {
     for (Term& term : window.axis.terms) term.dimension = number[Idx(term.dimension)];
   }
   loops_ = std::move(loops);
+  return number;
 }
 
 void NestBuilder::MakeAxes() {
@@ -198,12 +198,27 @@ void NestBuilder::MakeAxes() {
     // A single element: one axis that no dimension moves.
     if (operand.axes.empty()) operand.axes.push_back({.terms = {}, .stride = 1});
   }
-  if (reduce_loop_ >= 0) nest_.reduce_mask = uint32_t{1} << reduce_loop_;
+  for (size_t d = 0; d < loops_.size(); ++d) {
+    if (loops_[d].reduced) nest_.reduce_mask |= uint32_t{1} << d;
+  }
+}
+
+// Indices name loops by their new numbers; where nothing is left to reduce, reductions are copies.
+void NestBuilder::FinishProgram(const std::vector<int>& loop_numbers) {
+  bool reduces = nest_.reduce_mask != 0;
+  for (size_t d = 0; d < nest_.dimensions.size(); ++d) {
+    reduces = reduces || nest_.IsReduction(static_cast<int>(d));
+  }
+  for (MicroInstruction& op : nest_.program.ops) {
+    if (op.op == MicroOp::kIndex) op.operand = static_cast<uint8_t>(loop_numbers[op.operand]);
+    if (Info(op.op).reduces && !reduces) op.op = MicroOp::kCopy;
+  }
 }
 
 Result<Nest> NestBuilder::Build() {
-  MergeLoops();
+  const std::vector<int> loop_numbers = MergeLoops();
   MakeAxes();
+  FinishProgram(loop_numbers);
   if (nest_.program.ops.size() > Idx(kMaxMicroOps)) {
     return Unsupported("its micro-program has ", nest_.program.ops.size(), " operations; ",
                        kMaxMicroOps, " are possible");

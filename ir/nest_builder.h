@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "ir/micro_writer.h"
 #include "ir/nest.h"
 #include "ir/op.h"
 
@@ -29,7 +30,7 @@ class NestBuilder {
   // An operand that starts at its value's storage offset. Returns its number.
   int AddOperand(ValueId value, OperandClass cls, std::vector<int64_t> strides);
   // A windowed axis behind the operand's plain axes; its terms name (kept) loops by number.
-  void AddWindowAxis(int operand, Axis axis, float pad_value);
+  void AddWindowAxis(int operand, Axis axis, double pad_value);
 
   // How axis a of outputs[0] is walked: one loop, or two where an axis is split (outer, inner).
   struct OutputAxis {
@@ -47,8 +48,8 @@ class NestBuilder {
   // The strides over the loops of a value broadcast to outputs[0].
   std::vector<int64_t> OutputStrides(ValueId value, const std::vector<OutputAxis>& axes) const;
 
-  // The program, for the anchor's part.
-  MicroProgram* program() { return &nest_.program; }
+  // The program, for the anchor's part. Index(k) in it means loop k.
+  MicroWriter writer() { return MicroWriter(&nest_.program); }
   // Appends an operation with these arguments, returns the number of its value.
   int Emit(MicroOp op, int a = 0, int b = 0);
   // Emits kLoad for the operands from `first_operand` up to the output. Vector programs begin
@@ -62,8 +63,9 @@ class NestBuilder {
   int InputValue(int position);
 
   void set_bias(int operand) { nest_.bias = operand; }
-  // The loops over which reductions run where the output has them too.
-  void set_reduce_loop(int loop) { reduce_loop_ = loop; }
+  // Reductions run over this loop although the output has it, too. Such loops merge only with each
+  // other.
+  void AddReduceLoop(int loop) { loops_[static_cast<size_t>(loop)].reduced = true; }
 
   // Registers that node.inputs[position] is this operand (for anchors that are element-wise).
   void BindInput(int position, int operand);
@@ -77,14 +79,17 @@ class NestBuilder {
     std::string name;
     int64_t extent;
     bool keep;
+    bool reduced = false;
   };
   struct PendingAxis {
     int operand;
     Axis axis;
   };
   bool CanMerge(size_t outer, size_t inner) const;
-  void MergeLoops();
+  // Gives the new number of each loop.
+  std::vector<int> MergeLoops();
   void MakeAxes();
+  void FinishProgram(const std::vector<int>& loop_numbers);
 
   const Graph& graph_;
   const Node& node_;
@@ -95,7 +100,6 @@ class NestBuilder {
   std::vector<int> loaded_;          // [operand]
   std::vector<int> input_operand_;   // [position of node.inputs], -1: none
   std::vector<int> input_constant_;  // [position]: value number of the immediate, -1: none yet
-  int reduce_loop_ = -1;
 };
 
 }  // namespace dla::ir

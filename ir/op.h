@@ -25,14 +25,16 @@
 
 namespace dla::ir {
 
-class Rewriter;  // ir/rewriter.h
+class MicroWriter;  // ir/micro_writer.h
+class Rewriter;     // ir/rewriter.h
 using AttributeMap = std::map<std::string, Attribute>;
 
 enum class OpKind : uint8_t {
   kOnnxOnly,     // gone after canonicalise
   kContraction,  // array work: Conv, MatMul
   kMap,          // element-wise; can be fused behind any anchor
-  kReduction,    // pooling, reductions, softmax: vector work that can take an element-wise epilogue
+  kRow,          // vector work over whole axes: reductions, softmax, normalisation (ir/ops/row.h)
+  kReduction,    // pooling: vector work that can take an element-wise epilogue
   kVectorMove,   // vector work that only copies: nearest resize, padding
   kView,         // the layout pass turns it into storage, or into a Copy
   kCopy,         // load and store
@@ -74,10 +76,10 @@ struct OpDef {
   // (rows that are always rewritten before anything is evaluated).
   Status (*evaluate)(const Node& node, std::span<const TensorView> inputs,
                      std::span<Tensor> outputs) = nullptr;
-  // kMap: appends the micro-operations that compute it from the given values of the program;
-  // returns the number of the result.
+  // kMap and kRow: appends the micro-operations that compute it from the given values of the
+  // program (at least one); returns the number of the result, which is the last value.
   int (*emit)(const AttributeMap& attributes, std::span<const int> arguments,
-              MicroProgram* program) = nullptr;
+              MicroWriter* writer) = nullptr;
   // Rewrites the ONNX node into canonical ones; null: it is canonical already.
   Status (*lower)(Rewriter* rewriter, const Node& node) = nullptr;
   // The loop nest of the group, fused operations included. Null for kView and kOnnxOnly.
@@ -93,7 +95,7 @@ const OpDef* FindOperator(std::string_view name);
 
 // Newest opset whose operators the table describes; older ones from kOldestOpset are read too.
 inline constexpr int kOldestOpset = 7;
-inline constexpr int kNewestOpset = 21;
+inline constexpr int kNewestOpset = 23;
 
 // The nest of a node after the layout pass (every operand has its storage).
 Result<Nest> BuildNest(const Graph& graph, const Node& node);

@@ -34,6 +34,7 @@ std::string_view KindName(OpKind kind) {
       return "array";
     case OpKind::kMap:
       return "vector, fuses behind others";
+    case OpKind::kRow:
     case OpKind::kReduction:
     case OpKind::kVectorMove:
       return "vector";

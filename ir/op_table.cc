@@ -9,42 +9,17 @@ namespace dla::ir {
 namespace {
 
 std::vector<const OpDef*> Sorted() {
-  std::vector<const OpDef*> rows = {&kAveragePoolOp,
-                                    &kBatchNormalizationOp,
-                                    &kCastOp,
-                                    &kConcatOp,
-                                    &kConstantOfShapeOp,
-                                    &kConvOp,
-                                    &kCopyOp,
-                                    &kDropoutOp,
-                                    &kFlattenOp,
-                                    &kGatherOp,
-                                    &kGemmOp,
-                                    &kGlobalAveragePoolOp,
-                                    &kGlobalMaxPoolOp,
-                                    &kIdentityOp,
-                                    &kMatMulOp,
-                                    &kMaxPoolOp,
-                                    &kPadOp,
-                                    &kReduceMaxOp,
-                                    &kReduceMeanOp,
-                                    &kReduceMinOp,
-                                    &kReduceSumOp,
-                                    &kReshapeOp,
-                                    &kResizeOp,
-                                    &kShapeOp,
-                                    &kSizeOp,
-                                    &kSliceOp,
-                                    &kSoftmaxOp,
-                                    &kSplitOp,
-                                    &kSqueezeOp,
-                                    &kStridedSliceOp,
-                                    &kSumPoolOp,
-                                    &kTransposeOp,
-                                    &kUnsqueezeOp,
-                                    &kUpsampleOp,
-                                    &kViewOp};
-  for (const OpDef& row : MapRows()) rows.push_back(&row);
+  std::vector<const OpDef*> rows = {
+      &kBatchNormalizationOp, &kConcatOp,  &kConstantOfShapeOp, &kConvOp,     &kCopyOp,
+      &kDropoutOp,            &kFlattenOp, &kGatherOp,          &kGemmOp,     &kIdentityOp,
+      &kMatMulOp,             &kPadOp,     &kReshapeOp,         &kResizeOp,   &kShapeOp,
+      &kSizeOp,               &kSliceOp,   &kSplitOp,           &kSqueezeOp,  &kStridedSliceOp,
+      &kTransposeOp,          &kUnsqueezeOp, &kUpsampleOp,      &kViewOp};
+  for (const auto family :
+       {ActivationRows, ArithmeticRows, BroadcastRows, ConstantRows, ConvTransposeRows, LogicRows,
+        NormalizationRows, PoolRows, ReductionRows, ScatterRows, SoftmaxRows, SpaceRows}) {
+    for (const OpDef& row : family()) rows.push_back(&row);
+  }
   std::sort(rows.begin(), rows.end(),
             [](const OpDef* a, const OpDef* b) { return a->name < b->name; });
   return rows;

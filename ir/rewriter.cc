@@ -81,6 +81,11 @@ std::vector<Node> Rewriter::TakeNodes() {
   return nodes;
 }
 
+void Rewriter::Forget(size_t count) {
+  for (size_t i = count; i < graph_->values.size(); ++i) names_.erase(graph_->values[i].name);
+  graph_->values.resize(count);
+}
+
 UseCounts::UseCounts(const Graph& graph)
     : by_nodes(graph.values.size()), is_output(graph.values.size()), is_input(graph.values.size()) {
   for (const Node& node : graph.nodes) {

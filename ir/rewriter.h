@@ -44,6 +44,9 @@ class Rewriter {
   // Hands the collected nodes out instead.
   std::vector<Node> TakeNodes();
 
+  // Drops all values from number `count` on, and their names: the end of a rewriting in trial.
+  void Forget(size_t count);
+
   // A name that no value of the graph has: `wish`, or that with a number.
   std::string NewName(const std::string& wish);
   // A value of exactly that name, which its former owner has given up.

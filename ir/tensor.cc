@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "support/checked.h"
+#include "support/half.h"
 
 namespace dla::ir {
 namespace {
@@ -57,8 +58,6 @@ std::vector<float> Tensor::ToFloats() const {
 
 bool IsReadable(ElementType type) {
   switch (type) {
-    case ElementType::kF16:
-    case ElementType::kBF16:
     case ElementType::kI4:
     case ElementType::kU4:
       return false;
@@ -71,6 +70,12 @@ double ReadDouble(const TensorView& tensor, int64_t index) {
   if (tensor.type == ElementType::kF32) return Load<float>(tensor, index);
   if (tensor.type == ElementType::kF64) return Load<double>(tensor, index);
   if (tensor.type == ElementType::kU64) return static_cast<double>(Load<uint64_t>(tensor, index));
+  if (tensor.type == ElementType::kF16) {
+    return static_cast<double>(HalfToFloat(Load<uint16_t>(tensor, index)));
+  }
+  if (tensor.type == ElementType::kBF16) {
+    return static_cast<double>(BFloat16ToFloat(Load<uint16_t>(tensor, index)));
+  }
   return static_cast<double>(ReadInt(tensor, index));
 }
 
@@ -129,6 +134,9 @@ void WriteInt(Tensor* tensor, int64_t index, int64_t value) {
 void WriteDouble(Tensor* tensor, int64_t index, double value) {
   if (tensor->type == ElementType::kF32) return Store(tensor, index, static_cast<float>(value));
   if (tensor->type == ElementType::kF64) return Store(tensor, index, value);
+  const float single = static_cast<float>(value);
+  if (tensor->type == ElementType::kF16) return Store(tensor, index, FloatToHalf(single));
+  if (tensor->type == ElementType::kBF16) return Store(tensor, index, FloatToBFloat16(single));
   DLA_CHECK(IsReadable(tensor->type), TypeName(tensor->type));
   if (tensor->type == ElementType::kBool) return WriteInt(tensor, index, value != 0 ? 1 : 0);
   const Tensor wide{ElementType::kF64, {}, std::vector<uint8_t>(sizeof(double))};
@@ -168,6 +176,27 @@ std::optional<double> ConstantScalar(const Graph& graph, ValueId id) {
   const TensorView view = ConstantView(graph, id);
   if (!view.present() || view.elements() != 1 || !IsReadable(view.type)) return std::nullopt;
   return ReadDouble(view, 0);
+}
+
+std::optional<double> ImmediateOf(const Graph& graph, ValueId id) {
+  const std::optional<double> number = ConstantScalar(graph, id);
+  constexpr double kExact = 0x1p53;
+  const ElementType type = id == kNoValue ? ElementType::kF32 : graph.values[Idx(id)].type;
+  if (!number || IsFloat(type) || (*number < kExact && *number > -kExact)) return number;
+  return std::nullopt;
+}
+
+Tensor ConvertTensor(const TensorView& tensor, ElementType type) {
+  Tensor result = Tensor::Zeros({type, tensor.shape});
+  const bool integer = !IsFloat(tensor.type) && !IsFloat(type);
+  for (int64_t i = 0; i < tensor.elements(); ++i) {
+    if (integer) {
+      WriteInt(&result, i, ReadInt(tensor, i));
+    } else {
+      WriteDouble(&result, i, ReadDouble(tensor, i));
+    }
+  }
+  return result;
 }
 
 std::optional<int64_t> CheckedElementCount(const Shape& shape) {

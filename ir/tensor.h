@@ -56,7 +56,7 @@ struct Tensor {
   std::vector<float> ToFloats() const;  // the elements as f32, whatever the type
 };
 
-// One element, as the widest type of its kind. Half-precision and 4-bit types are not read.
+// One element, as the widest type of its kind. 4-bit types are not read.
 double ReadDouble(const TensorView& tensor, int64_t index);
 int64_t ReadInt(const TensorView& tensor, int64_t index);
 // Stores with the usual conversion (truncation of floats to integers, wrap-around of integers).
@@ -69,10 +69,16 @@ bool IsReadable(ElementType type);
 std::shared_ptr<const Constant> MakeConstant(Tensor tensor);
 // The elements of a constant value; a view without bytes if the value is not constant.
 TensorView ConstantView(const Graph& graph, ValueId id);
+// A dense copy with the elements converted to another readable type.
+Tensor ConvertTensor(const TensorView& tensor, ElementType type);
+
 // The integers of a constant (i32 or i64) value; nothing if it is not one.
 std::optional<std::vector<int64_t>> ConstantInts(const Graph& graph, ValueId id);
 // The number of a constant with one element of a readable type; nothing if it is not one.
 std::optional<double> ConstantScalar(const Graph& graph, ValueId id);
+
+// The same where the number can be an immediate of a micro-program: it is exact as an f64.
+std::optional<double> ImmediateOf(const Graph& graph, ValueId id);
 
 // The elements of a shape, or nothing if an extent is negative or the product too large to be a
 // tensor (2^40 elements).

@@ -77,6 +77,7 @@ class Verifier {
     if (storage.strides.size() != value.shape.size()) {
       return Fault(where, ": ", storage.strides.size(), " strides for rank ", value.shape.size());
     }
+    if (ElementCount(value.shape) == 0) return;
     int64_t low = storage.offset, high = storage.offset;
     for (size_t i = 0; i < value.shape.size(); ++i) {
       const int64_t reach = (std::max<int64_t>(value.shape[i], 1) - 1) * storage.strides[i];
@@ -161,7 +162,9 @@ class Verifier {
     for (size_t i = 0; i < node.outputs.size() && i < types.size(); ++i) {
       if (node.outputs[i] == kNoValue) continue;
       const Value& value = Of(node.outputs[i]);
-      if (value.type != types[i].type || value.shape != types[i].shape) {
+      // What is fused may end with another type.
+      const bool same_type = value.type == types[i].type || !node.fused.empty();
+      if (!same_type || value.shape != types[i].shape) {
         Fault(where, ": result '", value.name, "' is ", TypeName(value.type), " ",
               ShapeText(value.shape), ", inferred ", TypeName(types[i].type), " ",
               ShapeText(types[i].shape));

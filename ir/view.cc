@@ -90,4 +90,15 @@ Storage ConcatPart(const Storage& output, int64_t axis, int64_t start) {
   return result;
 }
 
+Storage InterleavePart(const Node& node, const Storage& output, int k) {
+  const std::vector<int64_t> phases = GetInts(node.attributes, "phases");
+  const std::vector<int64_t> steps = GetInts(node.attributes, "axes_steps");
+  Storage result = output;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    result.offset += phases[Idx(k) * steps.size() + i] * output.strides[i];
+    result.strides[i] *= steps[i];
+  }
+  return result;
+}
+
 }  // namespace dla::ir

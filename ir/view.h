@@ -22,4 +22,7 @@ std::optional<Storage> BackwardView(const Node& node, const Storage& output,
 // The part of a concatenation's storage that begins at entry `start` of `axis`.
 Storage ConcatPart(const Storage& output, int64_t axis, int64_t start);
 
+// The part of an Interleave's storage that is its operand k.
+Storage InterleavePart(const Node& node, const Storage& output, int k);
+
 }  // namespace dla::ir

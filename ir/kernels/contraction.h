@@ -2,20 +2,26 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 namespace dla::ir {
 
+// Up to three spatial axes; fewer are the last ones (W is axis 2), the others have extent 1.
 struct ConvShape {
+  static constexpr size_t kSpatial = 3;
+  using PerAxis = std::array<int64_t, kSpatial>;
+
   int64_t n = 1, g = 1, m = 1, c = 1;  // m, c per group
-  int64_t h = 1, w = 1, e = 1, f = 1, r = 1, s = 1;
-  std::array<int64_t, 2> stride = {1, 1};
-  std::array<int64_t, 2> dilation = {1, 1};
-  std::array<int64_t, 2> pad = {0, 0};  // begin
+  PerAxis input = {1, 1, 1}, output = {1, 1, 1}, kernel = {1, 1, 1};
+  PerAxis stride = {1, 1, 1}, dilation = {1, 1, 1};
+  PerAxis pad = {0, 0, 0};  // begin
+
+  static int64_t Product(const PerAxis& extents) { return extents[0] * extents[1] * extents[2]; }
 };
 
-// input [n, g*c, h, w], weight [g*m, c, r, s], bias [g*m] or null, output [n, g*m, e, f]; dense.
-// Padding contributes nothing.
+// input [n, g*c, spatial], weight [g*m, c, kernel], bias [g*m] or null, output [n, g*m, spatial];
+// dense. Padding contributes nothing.
 void ConvKernel(const ConvShape& shape, const float* input, const float* weight, const float* bias,
                 float* output);
 

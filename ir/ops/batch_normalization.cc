@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "ir/ops/ops.h"
+#include "ir/ops/pick.h"
 #include "ir/rewriter.h"
 
 namespace dla::ir {
@@ -15,6 +16,12 @@ constexpr AttributeDef kAttributes[] = {
     {"training_mode", AttributeKind::kInt, "0", false, "since opset 14; must be 0"},
 };
 
+// The shape of the statistics: the channels, or everything behind the batch.
+Shape Statistics(const Node& node, const Shape& input) {
+  if (GetInt(node.attributes, "spatial", 1) != 0) return {input[1]};
+  return {input.begin() + 1, input.end()};
+}
+
 Status Infer(const Graph& graph, const Node& node, std::vector<TensorType>* outputs) {
   const Value& input = InputValue(graph, node, 0);
   if (input.shape.size() < 2) {
@@ -23,48 +30,89 @@ Status Infer(const Graph& graph, const Node& node, std::vector<TensorType>* outp
   if (GetInt(node.attributes, "training_mode", 0) != 0) {
     return Unsupported("attribute 'training_mode' is not 0");
   }
-  if (GetInt(node.attributes, "spatial", 1) == 0 && input.shape.size() > 2) {
-    return Unsupported("attribute 'spatial' is 0");
-  }
   for (size_t i = 1; i < node.outputs.size(); ++i) {
     if (node.outputs[i] != kNoValue) return Unsupported("only the first output is supported");
   }
+  const Shape wanted = Statistics(node, input.shape);
   const char* const names[] = {"scale", "B", "mean", "var"};
   for (int i = 1; i <= 4; ++i) {
     const Value& value = InputValue(graph, node, i);
-    if (value.shape != Shape{input.shape[1]}) {
+    if (value.shape != wanted) {
       return Malformed("input '", value.name, "' (", names[i - 1], ") has shape ",
-                       ShapeText(value.shape), ", the input has ", input.shape[1], " channels");
+                       ShapeText(value.shape), ", not ", ShapeText(wanted));
     }
-    if (value.constant == nullptr || value.type != ElementType::kF32) {
-      return Unsupported("input '", value.name, "' (", names[i - 1], ") must be a constant of f32");
+    if (!IsFloat(value.type)) {
+      return Malformed("input '", value.name, "' (", names[i - 1], ") has type ",
+                       TypeName(value.type));
     }
   }
   outputs->push_back({input.type, input.shape});
   return {};
 }
 
-Status Lower(Rewriter* rewriter, const Node& node) {
-  const Graph& graph = rewriter->graph();
-  const Shape input = InputValue(graph, node, 0).shape;
-  const float* operands[4];
-  for (size_t i = 0; i < 4; ++i) operands[i] = ConstantView(graph, node.inputs[i + 1]).f32();
-  const double epsilon = static_cast<double>(GetFloat(node.attributes, "epsilon", 1e-5f));
-  std::vector<float> factors, addends;
-  for (int64_t c = 0; c < input[1]; ++c) {
-    const double scale = static_cast<double>(operands[0][c]) /
-                         std::sqrt(static_cast<double>(operands[3][c]) + epsilon);
-    factors.push_back(static_cast<float>(scale));
-    addends.push_back(static_cast<float>(static_cast<double>(operands[1][c]) -
-                                         static_cast<double>(operands[2][c]) * scale));
+Result<ValueId> CastTo(Rewriter* rewriter, ValueId value, ElementType type) {
+  if (rewriter->value(value).type == type) return value;
+  return rewriter->Add("Cast", {value}, {{"to", std::string(TypeName(type))}});
+}
+
+// The last node: an addition, and a conversion where that was in another type.
+Status FinishSum(Rewriter* rewriter, ValueId value, ValueId addend, ValueId output) {
+  const ElementType type = rewriter->value(output).type;
+  if (rewriter->value(value).type == type) {
+    rewriter->Finish("Add", {value, addend}, {}, output);
+    return {};
   }
-  Shape shape(input.size() - 1, 1);
-  shape[0] = input[1];
-  const ValueId factor = rewriter->AddConstant(Tensor::Floats(shape, factors), "factor");
-  const ValueId addend = rewriter->AddConstant(Tensor::Floats(shape, addends), "addend");
-  DLA_ASSIGN_OR_RETURN(const ValueId product, rewriter->Add("Mul", {node.inputs[0], factor}));
-  rewriter->Finish("Add", {product, addend}, {}, node.outputs[0]);
+  DLA_ASSIGN_OR_RETURN(value, rewriter->Add("Add", {value, addend}));
+  rewriter->Finish("Cast", {value}, {{"to", std::string(TypeName(type))}}, output);
   return {};
+}
+
+// Computed in f64 where everything is known: a factor and an addend of each channel.
+Status LowerConstant(Rewriter* rewriter, const Node& node, ValueId input, const Shape& shape) {
+  const Graph& graph = rewriter->graph();
+  const ElementType type = rewriter->value(input).type;
+  const double epsilon = static_cast<double>(GetFloat(node.attributes, "epsilon", 1e-5f));
+  Tensor factors = Tensor::Zeros({type, shape}), addends = factors;
+  for (int64_t c = 0; c < factors.elements(); ++c) {
+    double operands[4];
+    for (size_t i = 0; i < 4; ++i) {
+      operands[i] = ReadDouble(ConstantView(graph, node.inputs[i + 1]), c);
+    }
+    const double scale = operands[0] / std::sqrt(operands[3] + epsilon);
+    WriteDouble(&factors, c, scale);
+    WriteDouble(&addends, c, operands[1] - operands[2] * scale);
+  }
+  const ValueId factor = rewriter->AddConstant(std::move(factors), "factor");
+  const ValueId addend = rewriter->AddConstant(std::move(addends), "addend");
+  DLA_ASSIGN_OR_RETURN(const ValueId product, rewriter->Add("Mul", {input, factor}));
+  return FinishSum(rewriter, product, addend, node.outputs[0]);
+}
+
+// Half precision is computed with in f32.
+Status Lower(Rewriter* rewriter, const Node& node) {
+  const Value& x = InputValue(rewriter->graph(), node, 0);
+  const ElementType type = ValueType(x.type);
+  Shape shape = Statistics(node, x.shape);
+  shape.resize(x.shape.size() - 1, 1);
+  DLA_ASSIGN_OR_RETURN(const ValueId input, CastTo(rewriter, node.inputs[0], type));
+  bool known = true;
+  for (size_t i = 1; i <= 4; ++i) {
+    known = known && rewriter->value(node.inputs[i]).constant != nullptr;
+  }
+  if (known) return LowerConstant(rewriter, node, input, shape);
+  std::vector<ValueId> operands;
+  for (size_t i = 1; i <= 4; ++i) {
+    DLA_ASSIGN_OR_RETURN(const ValueId operand, CastTo(rewriter, node.inputs[i], type));
+    DLA_ASSIGN_OR_RETURN(operands.emplace_back(), Reshaped(rewriter, operand, shape));
+  }
+  const double number = static_cast<double>(GetFloat(node.attributes, "epsilon", 1e-5f));
+  const ValueId epsilon = FloatLike(rewriter, operands[3], number, "epsilon");
+  DLA_ASSIGN_OR_RETURN(ValueId root, rewriter->Add("Add", {operands[3], epsilon}));
+  DLA_ASSIGN_OR_RETURN(root, rewriter->Add("Sqrt", {root}));
+  DLA_ASSIGN_OR_RETURN(ValueId value, rewriter->Add("Sub", {input, operands[2]}));
+  DLA_ASSIGN_OR_RETURN(value, rewriter->Add("Div", {value, root}));
+  DLA_ASSIGN_OR_RETURN(value, rewriter->Add("Mul", {value, operands[0]}));
+  return FinishSum(rewriter, value, operands[1], node.outputs[0]);
 }
 
 }  // namespace
@@ -75,7 +123,7 @@ const OpDef kBatchNormalizationOp = {
     .max_inputs = 5,
     .max_outputs = 5,
     .attributes = kAttributes,
-    .note = "of inference, with constant statistics",
+    .note = "of inference",
     .infer = Infer,
     .lower = Lower,
 };

@@ -47,17 +47,6 @@ Result<std::vector<int64_t>> RequireInts(const Graph& graph, const Node& node, i
                      ") is computed when the model runs; it must be constant");
 }
 
-int AppendMicro(MicroProgram* program, MicroOp op, int a, int b, float immediate0,
-                float immediate1) {
-  MicroInstruction instruction;
-  instruction.op = op;
-  if (Info(op).arguments > 0) instruction.argument[0] = static_cast<uint8_t>(a);
-  if (Info(op).arguments > 1) instruction.argument[1] = static_cast<uint8_t>(b);
-  instruction.immediate = {static_cast<double>(immediate0), static_cast<double>(immediate1)};
-  program->ops.push_back(instruction);
-  return static_cast<int>(program->ops.size()) - 1;
-}
-
 std::optional<Shape> BroadcastShapes(const Shape& a, const Shape& b) {
   Shape result(std::max(a.size(), b.size()));
   for (size_t i = 0; i < result.size(); ++i) {

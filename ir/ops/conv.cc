@@ -1,4 +1,4 @@
-// Conv: one or two spatial axes, groups, strides, dilations, any padding.
+// Conv: one to three spatial axes, groups, strides, dilations, any padding.
 #include "ir/nest_builder.h"
 #include "ir/ops/ops.h"
 #include "ir/ops/window.h"
@@ -16,18 +16,10 @@ constexpr AttributeDef kAttributes[] = {
     {"strides", AttributeKind::kInts, "1s", false, ""},
 };
 
-std::vector<int64_t> Spatial(const Shape& shape) { return {shape.begin() + 2, shape.end()}; }
-
 // The geometry, from the operands' shapes; checks everything that can be wrong with them.
 Result<ConvShape> Resolve(const Node& node, const Shape& input, const Shape& weight,
                           Window* window) {
-  if (input.size() < 3) {
-    return Malformed("the input has rank ", input.size(), "; at least 3 is needed");
-  }
-  if (input.size() > 4) {
-    return Unsupported("the input has ", input.size() - 2,
-                       " spatial axes; one or two are supported");
-  }
+  DLA_RETURN_IF_ERROR(CheckSpatialRank(input));
   if (weight.size() != input.size()) {
     return Malformed("the weight has rank ", weight.size(), ", the input has rank ", input.size());
   }
@@ -87,28 +79,39 @@ Status Lower(Rewriter* rewriter, const Node& node) {
                                InputValue(rewriter->graph(), node, 1).shape, &window));
   AttributeMap attributes = WindowAttributes(window);
   attributes["group"] = shape.g;
-  rewriter->Finish("Conv", node.inputs, std::move(attributes), node.outputs[0]);
+  std::vector<ValueId> inputs = node.inputs;
+  if (HasInput(node, 2)) {
+    DLA_ASSIGN_OR_RETURN(inputs[2], AccumulatorBias(rewriter, inputs[2]));
+  }
+  rewriter->Finish("Conv", inputs, std::move(attributes), node.outputs[0]);
   return {};
 }
 
-// The loops of a convolution, and each operand's strides along them.
+// The loops of a convolution: N, G, M, C, then output and kernel loops of each spatial axis. There
+// are always two spatial axes; a third adds the loops D and T.
 struct Loops {
-  int n, g, m, c, e, f, r, s;
+  int n, g, m, c;
+  std::array<int, ConvShape::kSpatial> out, kernel;  // -1: no such axis
+  int count = 0;
 };
 
-Loops AddLoops(const ConvShape& shape, NestBuilder* builder) {
+Loops AddLoops(const ConvShape& shape, size_t spatial, NestBuilder* builder) {
+  Loops loops{};
   const auto add = [&](const char* name, int64_t extent) {
+    ++loops.count;
     return builder->AddLoop(name, extent, true);
   };
-  Loops loops{};
   loops.n = add("N", shape.n);
   loops.g = add("G", shape.g);
   loops.m = add("M", shape.m);
   loops.c = add("C", shape.c);
-  loops.e = add("E", shape.e);
-  loops.f = add("F", shape.f);
-  loops.r = add("R", shape.r);
-  loops.s = add("S", shape.s);
+  const char* const out[] = {"D", "E", "F"};
+  const char* const kernel[] = {"T", "R", "S"};
+  const size_t first = spatial == 3 ? 0 : 1;
+  loops.out.fill(-1);
+  loops.kernel.fill(-1);
+  for (size_t a = first; a < 3; ++a) loops.out[a] = add(out[a], shape.output[a]);
+  for (size_t a = first; a < 3; ++a) loops.kernel[a] = add(kernel[a], shape.kernel[a]);
   return loops;
 }
 
@@ -118,41 +121,48 @@ int64_t Stride(const Value& value, size_t axis) {
   return stride == 0 ? 1 : stride;
 }
 
+// The stride of spatial axis `a` (of three) of a value; that of an axis that is not there spans the
+// next one.
+int64_t SpatialStride(const Value& value, size_t a, const ConvShape::PerAxis& extents) {
+  const size_t lead = ConvShape::kSpatial + 2 - value.shape.size();
+  return a < lead ? SpatialStride(value, a + 1, extents) * extents[a + 1]
+                  : Stride(value, a - lead + 2);
+}
+
 void AddInput(const Graph& graph, const Node& node, const ConvShape& shape, const Loops& l,
               NestBuilder* builder) {
   const Value& input = InputValue(graph, node, 0);
-  std::vector<int64_t> strides(8, 0);
+  std::vector<int64_t> strides(Idx(l.count), 0);
   strides[Idx(l.n)] = Stride(input, 0);
   strides[Idx(l.c)] = Stride(input, 1);
   strides[Idx(l.g)] = Stride(input, 1) * shape.c;
   const int operand = builder->AddOperand(node.inputs[0], OperandClass::kInput, strides);
-  const size_t last = input.shape.size() - 1;
-  Axis rows{.terms = {{l.e, shape.stride[0]}, {l.r, shape.dilation[0]}},
-            .offset = -shape.pad[0],
-            .bound = shape.h,
-            .stride = last == 3 ? Stride(input, 2) : Stride(input, 2) * shape.w};
-  Axis columns{.terms = {{l.f, shape.stride[1]}, {l.s, shape.dilation[1]}},
-               .offset = -shape.pad[1],
-               .bound = shape.w,
-               .stride = Stride(input, last)};
-  builder->AddWindowAxis(operand, std::move(rows), 0);
-  builder->AddWindowAxis(operand, std::move(columns), 0);
+  for (size_t a = 0; a < ConvShape::kSpatial; ++a) {
+    if (l.out[a] < 0) continue;
+    builder->AddWindowAxis(
+        operand,
+        Axis{.terms = {{l.out[a], shape.stride[a]}, {l.kernel[a], shape.dilation[a]}},
+             .offset = -shape.pad[a],
+             .bound = shape.input[a],
+             .stride = SpatialStride(input, a, shape.input)},
+        0);
+  }
 }
 
 void AddWeightAndBias(const Graph& graph, const Node& node, const ConvShape& shape, const Loops& l,
                       NestBuilder* builder) {
   const Value& weight = InputValue(graph, node, 1);
-  const size_t last = weight.shape.size() - 1;
-  std::vector<int64_t> strides(8, 0);
+  std::vector<int64_t> strides(Idx(l.count), 0);
   strides[Idx(l.g)] = Stride(weight, 0) * shape.m;
   strides[Idx(l.m)] = Stride(weight, 0);
   strides[Idx(l.c)] = Stride(weight, 1);
-  strides[Idx(l.r)] = last == 3 ? Stride(weight, 2) : Stride(weight, 2) * shape.s;
-  strides[Idx(l.s)] = Stride(weight, last);
+  for (size_t a = 0; a < ConvShape::kSpatial; ++a) {
+    if (l.kernel[a] >= 0) strides[Idx(l.kernel[a])] = SpatialStride(weight, a, shape.kernel);
+  }
   builder->AddOperand(node.inputs[1], OperandClass::kWeight, strides);
   if (!HasInput(node, 2)) return;
   const Value& bias = InputValue(graph, node, 2);
-  std::vector<int64_t> along(8, 0);
+  std::vector<int64_t> along(Idx(l.count), 0);
   along[Idx(l.g)] = Stride(bias, 0) * shape.m;
   along[Idx(l.m)] = Stride(bias, 0);
   builder->set_bias(builder->AddOperand(node.inputs[2], OperandClass::kWeight, along));
@@ -162,14 +172,16 @@ Result<Nest> ConvNest(const Graph& graph, const Node& node) {
   Window window;
   DLA_ASSIGN_OR_RETURN(const ConvShape shape, Resolve(node, InputValue(graph, node, 0).shape,
                                                       InputValue(graph, node, 1).shape, &window));
+  const size_t spatial = window.output.size();
   NestBuilder builder(graph, node, Anchor::kContraction);
-  const Loops l = AddLoops(shape, &builder);
+  const Loops l = AddLoops(shape, spatial, &builder);
   AddInput(graph, node, shape, l, &builder);
   AddWeightAndBias(graph, node, shape, l, &builder);
   std::vector<NestBuilder::OutputAxis> axes = {{-1, l.n}, {l.g, l.m}};
-  if (window.output.size() == 2) axes.push_back({-1, l.e});
-  axes.push_back({-1, l.f});
-  builder.AddFusedAndOutput(axes, OperandClass::kOutput, window.output.size() == 1 ? l.e : -1);
+  for (size_t a = ConvShape::kSpatial - spatial; a < ConvShape::kSpatial; ++a) {
+    axes.push_back({-1, l.out[a]});
+  }
+  builder.AddFusedAndOutput(axes, OperandClass::kOutput, spatial == 1 ? l.out[1] : -1);
   const int accumulator = builder.Emit(MicroOp::kAccumulator);
   builder.EmitLoads(HasInput(node, 2) ? 3 : 2);
   builder.EmitFused(accumulator);
@@ -178,13 +190,22 @@ Result<Nest> ConvNest(const Graph& graph, const Node& node) {
 
 }  // namespace
 
+Result<ValueId> AccumulatorBias(Rewriter* rewriter, ValueId bias) {
+  const TensorView view = ConstantView(rewriter->graph(), bias);
+  if (rewriter->value(bias).type == ElementType::kF32) return bias;
+  if (view.present()) {
+    return rewriter->AddConstant(ConvertTensor(view, ElementType::kF32), "bias");
+  }
+  return rewriter->Add("Cast", {bias}, {{"to", std::string("f32")}});
+}
+
 const OpDef kConvOp = {
     .name = "Conv",
     .kind = OpKind::kContraction,
     .min_inputs = 2,
     .max_inputs = 3,
     .attributes = kAttributes,
-    .note = "one or two spatial axes; padding >= 0",
+    .note = "one to three spatial axes; padding >= 0",
     .infer = Infer,
     .evaluate = Evaluate,
     .lower = Lower,

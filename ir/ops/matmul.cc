@@ -168,7 +168,7 @@ Status LowerGemm(Rewriter* rewriter, const Node& node) {
   }
   DLA_ASSIGN_OR_RETURN(ValueId value, rewriter->Add("MatMul", operands, attributes));
   const auto scale = [&](ValueId operand, float factor, const char* name, ValueId output) {
-    const ValueId constant = rewriter->AddConstant(Tensor::Floats({}, {factor}), name);
+    const ValueId constant = FloatLike(rewriter, operand, static_cast<double>(factor), name);
     if (output == kNoValue) return rewriter->Add("Mul", {operand, constant});
     rewriter->Finish("Mul", {operand, constant}, {}, output);
     return Result<ValueId>(output);

@@ -20,21 +20,34 @@ Result<std::vector<int64_t>> NormalizeAxes(const std::vector<int64_t>& axes, int
 Result<std::vector<int64_t>> RequireInts(const Graph& graph, const Node& node, int position,
                                          std::string_view what);
 
-// Appends an operation to a program, returns the number of its value.
-int AppendMicro(MicroProgram* program, MicroOp op, int a = 0, int b = 0, float immediate0 = 0,
-                float immediate1 = 0);
-
 // numpy's broadcast of two shapes; nothing if they do not fit.
 std::optional<Shape> BroadcastShapes(const Shape& a, const Shape& b);
 
-// The table of element-wise rows.
-std::span<const OpDef> MapRows();
+// A constant of one element of the type of `like`.
+ValueId FloatLike(Rewriter* rewriter, ValueId like, double number, const std::string& name);
+// |value|^p.
+Result<ValueId> PowerOfAbs(Rewriter* rewriter, ValueId value, int64_t p);
 
-extern const OpDef kAveragePoolOp, kBatchNormalizationOp, kCastOp, kConcatOp, kConstantOfShapeOp,
-    kConvOp, kCopyOp, kDropoutOp, kFlattenOp, kGatherOp, kGemmOp, kGlobalAveragePoolOp,
-    kGlobalMaxPoolOp, kIdentityOp, kMatMulOp, kMaxPoolOp, kPadOp, kReduceMaxOp, kReduceMeanOp,
-    kReduceMinOp, kReduceSumOp, kReshapeOp, kResizeOp, kShapeOp, kSizeOp, kSliceOp, kSoftmaxOp,
-    kSplitOp, kSqueezeOp, kStridedSliceOp, kSumPoolOp, kTransposeOp, kUnsqueezeOp, kUpsampleOp,
-    kViewOp;
+// The bias in the type of accumulators, f32.
+Result<ValueId> AccumulatorBias(Rewriter* rewriter, ValueId bias);
+
+// Rows of a family, in the file of its name.
+std::span<const OpDef> ActivationRows();
+std::span<const OpDef> ArithmeticRows();
+std::span<const OpDef> BroadcastRows();
+std::span<const OpDef> ConstantRows();
+std::span<const OpDef> ConvTransposeRows();
+std::span<const OpDef> LogicRows();
+std::span<const OpDef> NormalizationRows();
+std::span<const OpDef> PoolRows();
+std::span<const OpDef> ReductionRows();
+std::span<const OpDef> ScatterRows();
+std::span<const OpDef> SoftmaxRows();
+std::span<const OpDef> SpaceRows();
+
+extern const OpDef kBatchNormalizationOp, kConcatOp, kConstantOfShapeOp, kConvOp, kCopyOp,
+    kDropoutOp, kFlattenOp, kGatherOp, kGemmOp, kIdentityOp, kMatMulOp, kPadOp, kReshapeOp,
+    kResizeOp, kShapeOp, kSizeOp, kSliceOp, kSplitOp, kSqueezeOp, kStridedSliceOp, kTransposeOp,
+    kUnsqueezeOp, kUpsampleOp, kViewOp;
 
 }  // namespace dla::ir

@@ -1,7 +1,11 @@
-// Pad with a constant: the output walks beyond its input, and what is clipped reads as the value.
+// Pad with a constant: the output walks beyond its input, and what is clipped reads as the value. The
+// other modes pick entries of the input again.
+#include <algorithm>
+
 #include "ir/kernels/strided.h"
 #include "ir/nest_builder.h"
 #include "ir/ops/ops.h"
+#include "ir/ops/pick.h"
 #include "ir/rewriter.h"
 #include "support/checked.h"
 
@@ -16,37 +20,83 @@ constexpr AttributeDef kAttributes[] = {
 
 struct Padding {
   std::vector<int64_t> begin, end;
-  float value = 0;
+  std::string mode;
+  Attribute value = 0.0f;  // of the input's kind
 };
 
-Result<Padding> Resolve(const Graph& graph, const Node& node) {
-  const Value& input = InputValue(graph, node, 0);
-  const std::string mode = GetString(node.attributes, "mode", "constant");
-  if (mode != "constant") {
-    return Unsupported("attribute 'mode' is '", mode, "'; only constant is supported");
+double NumberOf(const AttributeMap& attributes) {
+  const auto it = attributes.find("value");
+  if (it == attributes.end()) return 0;
+  if (const int64_t* integer = std::get_if<int64_t>(&it->second)) {
+    return static_cast<double>(*integer);
   }
-  if (HasInput(node, 3)) return Unsupported("input 'axes' is not supported");
-  Padding padding;
+  return static_cast<double>(std::get<float>(it->second));
+}
+
+Status ReadValue(const Graph& graph, const Node& node, Padding* padding) {
+  padding->value = GetFloat(node.attributes, "value", 0);
+  if (!HasInput(node, 2)) return {};
+  const TensorView view = ConstantView(graph, node.inputs[2]);
+  if (!view.present() || view.elements() != 1 || !IsReadable(view.type)) {
+    return Unsupported("input 'constant_value' must be a constant with one element");
+  }
+  if (IsFloat(view.type)) {
+    padding->value = static_cast<float>(ReadDouble(view, 0));
+  } else {
+    padding->value = ReadInt(view, 0);
+  }
+  return {};
+}
+
+// Pads of all axes, begins then ends.
+Result<std::vector<int64_t>> ReadPads(const Graph& graph, const Node& node, size_t rank) {
+  // Before opset 11 an attribute; the first versions called it otherwise.
   std::vector<int64_t> pads = GetInts(node.attributes, "pads");
-  padding.value = GetFloat(node.attributes, "value", 0);
   if (HasInput(node, 1)) {
     DLA_ASSIGN_OR_RETURN(pads, RequireInts(graph, node, 1, "pads"));
   }
-  if (HasInput(node, 2)) {
-    const auto value = ConstantScalar(graph, node.inputs[2]);
-    if (!value) return Unsupported("input 'constant_value' must be a constant with one element");
-    padding.value = static_cast<float>(*value);
+  std::vector<int64_t> axes;
+  if (HasInput(node, 3)) {
+    DLA_ASSIGN_OR_RETURN(const std::vector<int64_t> named, RequireInts(graph, node, 3, "axes"));
+    DLA_RETURN_IF_ERROR(NormalizeAxes(named, static_cast<int64_t>(rank)).status());
+    for (const int64_t axis : named) {
+      axes.push_back(axis < 0 ? axis + static_cast<int64_t>(rank) : axis);
+    }
+  } else {
+    for (size_t i = 0; i < rank; ++i) axes.push_back(static_cast<int64_t>(i));
   }
+  if (pads.size() != 2 * axes.size()) {
+    return Malformed("there are ", pads.size(), " pads for ", axes.size(), " axes");
+  }
+  std::vector<int64_t> all(2 * rank, 0);
+  for (size_t i = 0; i < axes.size(); ++i) {
+    all[Idx(axes[i])] = pads[i];
+    all[Idx(axes[i]) + rank] = pads[i + axes.size()];
+  }
+  return all;
+}
+
+Result<Padding> Resolve(const Graph& graph, const Node& node) {
+  const Value& input = InputValue(graph, node, 0);
+  Padding padding;
+  padding.mode = GetString(node.attributes, "mode", "constant");
   const size_t rank = input.shape.size();
-  if (pads.size() != 2 * rank) {
-    return Malformed("there are ", pads.size(), " pads, the input has rank ", rank);
-  }
+  DLA_ASSIGN_OR_RETURN(const std::vector<int64_t> pads, ReadPads(graph, node, rank));
+  DLA_RETURN_IF_ERROR(ReadValue(graph, node, &padding));
+  const bool known = padding.mode == "constant" || padding.mode == "reflect" ||
+                     padding.mode == "edge" || padding.mode == "wrap";
+  if (!known) return Malformed("attribute 'mode' is '", padding.mode, "'");
   for (size_t i = 0; i < rank; ++i) {
     constexpr int64_t kMost = int64_t{1} << 31;
-    if (pads[i] < -input.shape[i] || pads[i + rank] < -input.shape[i] || pads[i] > kMost ||
-        pads[i + rank] > kMost || input.shape[i] + pads[i] + pads[i + rank] < 0) {
-      return Malformed("axis ", i, " of extent ", input.shape[i], " is padded by ", pads[i],
-                       " and ", pads[i + rank]);
+    const int64_t extent = input.shape[i];
+    if (pads[i] < -extent || pads[i + rank] < -extent || pads[i] > kMost ||
+        pads[i + rank] > kMost || extent + pads[i] + pads[i + rank] < 0) {
+      return Malformed("axis ", i, " of extent ", extent, " is padded by ", pads[i], " and ",
+                       pads[i + rank]);
+    }
+    const bool grows = pads[i] > 0 || pads[i + rank] > 0;
+    if (padding.mode != "constant" && grows && extent == 0) {
+      return Malformed("axis ", i, " is empty, so there is nothing to pad it with");
     }
     padding.begin.push_back(pads[i]);
     padding.end.push_back(pads[i + rank]);
@@ -57,30 +107,50 @@ Result<Padding> Resolve(const Graph& graph, const Node& node) {
 Status Infer(const Graph& graph, const Node& node, std::vector<TensorType>* outputs) {
   const Value& input = InputValue(graph, node, 0);
   DLA_ASSIGN_OR_RETURN(const Padding padding, Resolve(graph, node));
-  if (input.type != ElementType::kF32) {
-    return Unsupported("padding ", TypeName(input.type), " is not supported, only f32");
-  }
   Shape shape = input.shape;
   for (size_t i = 0; i < shape.size(); ++i) shape[i] += padding.begin[i] + padding.end[i];
   outputs->push_back({input.type, shape});
   return {};
 }
 
+// The entry of an axis that stands at `at`, which may lie outside.
+int64_t Source(const std::string& mode, int64_t at, int64_t extent) {
+  if (mode == "edge") return std::clamp<int64_t>(at, 0, extent - 1);
+  const int64_t period = mode == "wrap" ? extent : std::max<int64_t>(1, 2 * extent - 2);
+  const int64_t place = (at % period + period) % period;
+  return place < extent ? place : period - place;
+}
+
 Status Lower(Rewriter* rewriter, const Node& node) {
   DLA_ASSIGN_OR_RETURN(const Padding padding, Resolve(rewriter->graph(), node));
-  std::vector<int64_t> pads = padding.begin;
-  pads.insert(pads.end(), padding.end.begin(), padding.end.end());
-  rewriter->Finish("Pad", {node.inputs[0]}, {{"pads", pads}, {"value", padding.value}},
-                   node.outputs[0]);
-  return {};
+  const Shape shape = InputValue(rewriter->graph(), node, 0).shape;
+  if (padding.mode == "constant") {
+    std::vector<int64_t> pads = padding.begin;
+    pads.insert(pads.end(), padding.end.begin(), padding.end.end());
+    rewriter->Finish("Pad", {node.inputs[0]}, {{"pads", pads}, {"value", padding.value}},
+                     node.outputs[0]);
+    return {};
+  }
+  ValueId value = node.inputs[0];
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    if (padding.begin[axis] == 0 && padding.end[axis] == 0) continue;
+    DLA_RETURN_IF_ERROR(CheckPicked(shape[axis] + padding.begin[axis] + padding.end[axis]));
+    std::vector<int64_t> entries;
+    for (int64_t at = -padding.begin[axis]; at < shape[axis] + padding.end[axis]; ++at) {
+      entries.push_back(Source(padding.mode, at, shape[axis]));
+    }
+    DLA_ASSIGN_OR_RETURN(value, Pick(rewriter, value, axis, entries));
+  }
+  const Shape result = rewriter->value(node.outputs[0]).shape;
+  return Reshaped(rewriter, value, result, node.outputs[0]).status();
 }
 
 // What of the input the output shows, and where; negative pads cut.
 Status Evaluate(const Node& node, std::span<const TensorView> inputs, std::span<Tensor> outputs) {
   const std::vector<int64_t> pads = GetInts(node.attributes, "pads");
-  const float value = GetFloat(node.attributes, "value", 0);
   Tensor& output = outputs[0];
-  for (int64_t i = 0; i < output.elements(); ++i) output.f32()[i] = value;
+  const double value = NumberOf(node.attributes);
+  for (int64_t i = 0; i < output.elements(); ++i) WriteDouble(&output, i, value);
   const Shape from = DenseStrides(inputs[0].shape);
   const Shape to = DenseStrides(output.shape);
   Shape shared = inputs[0].shape;
@@ -92,8 +162,9 @@ Status Evaluate(const Node& node, std::span<const TensorView> inputs, std::span<
     from_offset += cut_begin * from[a];
     to_offset += std::max<int64_t>(0, pads[a]) * to[a];
   }
-  CopyStrided(shared, 4, inputs[0].bytes + from_offset * 4, from,
-              output.bytes.data() + to_offset * 4, to);
+  const int64_t bytes = TypeBytes(output.type, 1);
+  CopyStrided(shared, bytes, inputs[0].bytes + from_offset * bytes, from,
+              output.bytes.data() + to_offset * bytes, to);
   return {};
 }
 
@@ -101,7 +172,7 @@ Result<Nest> PadNest(const Graph& graph, const Node& node) {
   const Value& input = InputValue(graph, node, 0);
   const Value& output = graph.values[Idx(node.outputs[0])];
   const std::vector<int64_t> pads = GetInts(node.attributes, "pads");
-  const float value = GetFloat(node.attributes, "value", 0);
+  const double value = NumberOf(node.attributes);
   const size_t rank = input.shape.size();
   NestBuilder builder(graph, node, Anchor::kVector);
   std::vector<NestBuilder::OutputAxis> axes;
@@ -135,7 +206,7 @@ const OpDef kPadOp = {
     .first_opset = 2,
     .max_file_inputs = 4,
     .attributes = kAttributes,
-    .note = "mode constant, f32",
+    .note = "constant pads and value",
     .infer = Infer,
     .evaluate = Evaluate,
     .lower = Lower,

@@ -1,7 +1,6 @@
 // Operators of shape arithmetic, which folding computes while the file is read: Shape, Size,
-// ConstantOfShape, Range-like Cast of constants. Constant itself becomes a value in the importer.
+// ConstantOfShape. Constant itself becomes a value in the importer.
 #include "ir/ops/ops.h"
-#include "ir/rewriter.h"
 
 namespace dla::ir {
 namespace {
@@ -12,7 +11,6 @@ constexpr AttributeDef kShapeAttributes[] = {
 };
 constexpr AttributeDef kFillAttributes[] = {
     {"value", AttributeKind::kScalar, "0 of f32", false, ""}};
-constexpr AttributeDef kCastAttributes[] = {{"to", AttributeKind::kType, "", true, ""}};
 
 // A constant made from a few bytes of file may not take more than this.
 constexpr int64_t kMostFilledBytes = int64_t{1} << 28;
@@ -83,49 +81,6 @@ Status EvaluateFill(const Node& node, std::span<const TensorView>, std::span<Ten
   return {};
 }
 
-Status InferCast(const Graph& graph, const Node& node, std::vector<TensorType>* outputs) {
-  const Value& input = InputValue(graph, node, 0);
-  const auto type = ParseElementType(GetString(node.attributes, "to", ""));
-  if (!type) return Malformed("attribute 'to' is no element type");
-  const bool readable = IsReadable(*type) && IsReadable(input.type);
-  if (*type != input.type && (!readable || input.constant == nullptr)) {
-    return Unsupported("casting ", TypeName(input.type), " to ", TypeName(*type),
-                       input.constant == nullptr ? " when the model runs" : "",
-                       " is not supported");
-  }
-  outputs->push_back({*type, input.shape});
-  return {};
-}
-
-Status EvaluateCast(const Node&, std::span<const TensorView> inputs, std::span<Tensor> outputs) {
-  const TensorView& input = inputs[0];
-  if (input.type == outputs[0].type) {
-    if (!outputs[0].bytes.empty()) {
-      outputs[0].bytes.assign(input.bytes, input.bytes + outputs[0].bytes.size());
-    }
-    return {};
-  }
-  for (int64_t i = 0; i < input.elements(); ++i) {
-    if (IsFloat(input.type) || IsFloat(outputs[0].type)) {
-      WriteDouble(&outputs[0], i, ReadDouble(input, i));
-    } else {
-      WriteInt(&outputs[0], i, ReadInt(input, i));
-    }
-  }
-  return {};
-}
-
-// Only a cast to the same type is left when it is not folded.
-Status LowerCast(Rewriter* rewriter, const Node& node) {
-  const Value& output = rewriter->value(node.outputs[0]);
-  if (InputValue(rewriter->graph(), node, 0).type != output.type) {
-    return Unsupported("casting to ", TypeName(output.type),
-                       " when the model runs is not supported");
-  }
-  rewriter->Finish("View", {node.inputs[0]}, {{"shape", output.shape}}, node.outputs[0]);
-  return {};
-}
-
 }  // namespace
 
 const OpDef kShapeOp = {
@@ -150,15 +105,6 @@ const OpDef kConstantOfShapeOp = {
     .note = "constant shape, up to 256 MiB",
     .infer = InferFill,
     .evaluate = EvaluateFill,
-};
-
-const OpDef kCastOp = {
-    .name = "Cast",
-    .attributes = kCastAttributes,
-    .note = "of constants, or to the same type",
-    .infer = InferCast,
-    .evaluate = EvaluateCast,
-    .lower = LowerCast,
 };
 
 }  // namespace dla::ir

@@ -3,6 +3,7 @@
 
 #include "ir/kernels/strided.h"
 #include "ir/ops/ops.h"
+#include "ir/ops/pick.h"
 #include "ir/rewriter.h"
 
 namespace dla::ir {
@@ -131,18 +132,33 @@ Result<Range> ResolveSlice(const Graph& graph, const Node& node) {
 Status InferSlice(const Graph& graph, const Node& node, std::vector<TensorType>* outputs) {
   const Value& input = InputValue(graph, node, 0);
   DLA_ASSIGN_OR_RETURN(const Range range, ResolveSlice(graph, node));
-  const bool backwards =
-      std::any_of(range.steps.begin(), range.steps.end(), [](int64_t step) { return step < 0; });
-  if (backwards && input.constant == nullptr) {
-    return Unsupported("a negative step is supported for constants only");
-  }
   outputs->push_back({input.type, range.sizes});
   return {};
 }
 
+// The entries that a range takes of an axis.
+std::vector<int64_t> EntriesOf(const Range& range, size_t axis) {
+  std::vector<int64_t> entries;
+  for (int64_t i = 0; i < range.sizes[axis]; ++i) {
+    entries.push_back(range.starts[axis] + i * range.steps[axis]);
+  }
+  return entries;
+}
+
+// Axes that run backwards are picked entry by entry, unless everything is known now.
 Status LowerSlice(Rewriter* rewriter, const Node& node) {
-  DLA_ASSIGN_OR_RETURN(const Range range, ResolveSlice(rewriter->graph(), node));
-  rewriter->Finish("StridedSlice", {node.inputs[0]}, Attributes(range), node.outputs[0]);
+  DLA_ASSIGN_OR_RETURN(Range range, ResolveSlice(rewriter->graph(), node));
+  ValueId value = node.inputs[0];
+  const size_t rank = range.sizes.size();
+  const bool is_constant = rewriter->value(value).constant != nullptr;
+  for (size_t axis = 0; axis < rank && !is_constant; ++axis) {
+    if (range.steps[axis] > 0 || range.sizes[axis] < 2) continue;
+    DLA_RETURN_IF_ERROR(CheckPicked(range.sizes[axis]));
+    DLA_ASSIGN_OR_RETURN(value, Pick(rewriter, value, axis, EntriesOf(range, axis)));
+    range.starts[axis] = 0;
+    range.steps[axis] = 1;
+  }
+  rewriter->Finish("StridedSlice", {value}, Attributes(range), node.outputs[0]);
   return {};
 }
 
@@ -221,7 +237,7 @@ const OpDef kSliceOp = {
     .name = "Slice",
     .max_inputs = 5,
     .attributes = kSliceAttributes,
-    .note = "constant bounds; negative steps of constants only",
+    .note = "constant bounds",
     .infer = InferSlice,
     .lower = LowerSlice,
 };

@@ -1,92 +1,94 @@
-// Softmax over one axis; before opset 13 over all axes from `axis` on, taken as one.
-#include "ir/kernels/reduction.h"
-#include "ir/nest_builder.h"
+// Softmax, LogSoftmax and Hardmax over one axis; before opset 13 over all axes from `axis` on, taken
+// as one.
 #include "ir/ops/ops.h"
-#include "ir/rewriter.h"
+#include "ir/ops/row.h"
 
 namespace dla::ir {
 namespace {
 
 constexpr AttributeDef kAttributes[] = {
+    {"axes", AttributeKind::kInts, "", false, "of the canonical form"},
     {"axis", AttributeKind::kInt, "-1; before opset 13: 1", false,
      "before opset 13: the first axis of the block"},
 };
 
-// The axis of the canonical spelling (opset 13's), which always names it.
-int64_t AxisOf(const Node& node) {
-  return GetInt(node.attributes, "axis", node.opset >= 13 || node.opset == 0 ? -1 : 1);
+// Axes of the canonical spelling, which names them; else the axis, or the first of the block.
+Result<std::vector<int64_t>> AxesOf(const Node& node, const Shape& shape) {
+  const int64_t rank = static_cast<int64_t>(shape.size());
+  std::vector<int64_t> axes = GetInts(node.attributes, "axes");
+  if (!axes.empty()) return NormalizeAxes(axes, rank);
+  int64_t axis = GetInt(node.attributes, "axis", node.opset >= 13 ? -1 : 1);
+  if (node.opset < 13 && axis == rank) return axes;  // a block of nothing: rows of one element
+  DLA_ASSIGN_OR_RETURN(axis, NormalizeAxis(axis, rank));
+  axes = {axis};
+  while (node.opset < 13 && ++axis < rank) axes.push_back(axis);
+  return axes;
 }
 
 Status Infer(const Graph& graph, const Node& node, std::vector<TensorType>* outputs) {
   const Value& input = InputValue(graph, node, 0);
-  const int64_t rank = static_cast<int64_t>(input.shape.size());
-  DLA_RETURN_IF_ERROR(NormalizeAxis(AxisOf(node), rank).status());
+  DLA_RETURN_IF_ERROR(AxesOf(node, input.shape).status());
   outputs->push_back({input.type, input.shape});
   return {};
 }
 
-Status Evaluate(const Node& node, std::span<const TensorView> inputs, std::span<Tensor> outputs) {
-  const Shape& shape = inputs[0].shape;
-  DLA_ASSIGN_OR_RETURN(const int64_t axis,
-                       NormalizeAxis(AxisOf(node), static_cast<int64_t>(shape.size())));
-  const int64_t outer = ElementCount({shape.begin(), shape.begin() + axis});
-  const int64_t inner = ElementCount({shape.begin() + axis + 1, shape.end()});
-  SoftmaxKernel(outer, shape[Idx(axis)], inner, inputs[0].f32(), outputs[0].f32());
-  return {};
-}
-
+// An axis of extent 1 is added where there is none to reduce.
 Status Lower(Rewriter* rewriter, const Node& node) {
   const Shape shape = InputValue(rewriter->graph(), node, 0).shape;
-  DLA_ASSIGN_OR_RETURN(const int64_t axis,
-                       NormalizeAxis(AxisOf(node), static_cast<int64_t>(shape.size())));
-  const int64_t block = ElementCount({shape.begin() + axis, shape.end()});
-  if (node.opset >= 13 || block == shape[Idx(axis)]) {
-    rewriter->Finish("Softmax", node.inputs, {{"axis", axis}}, node.outputs[0]);
+  DLA_ASSIGN_OR_RETURN(std::vector<int64_t> axes, AxesOf(node, shape));
+  // Of a block of several axes Hardmax wants one index: they become one.
+  const bool flatten = axes.empty() || (node.op == "Hardmax" && axes.size() > 1);
+  if (!flatten) {
+    rewriter->Finish(node.op, node.inputs, {{"axes", axes}}, node.outputs[0]);
     return {};
   }
-  const Shape flat = {ElementCount({shape.begin(), shape.begin() + axis}), block};
+  Shape flat = shape;
+  flat.resize(axes.empty() ? shape.size() : Idx(axes[0]));
+  flat.push_back(axes.empty() ? 1 : ElementCount({shape.begin() + axes[0], shape.end()}));
+  axes = {static_cast<int64_t>(flat.size()) - 1};
   DLA_ASSIGN_OR_RETURN(const ValueId rows,
                        rewriter->Add("View", {node.inputs[0]}, {{"shape", flat}}));
-  DLA_ASSIGN_OR_RETURN(const ValueId result,
-                       rewriter->Add("Softmax", {rows}, {{"axis", int64_t{1}}}));
+  DLA_ASSIGN_OR_RETURN(const ValueId result, rewriter->Add(node.op, {rows}, {{"axes", axes}}));
   rewriter->Finish("View", {result}, {{"shape", shape}}, node.outputs[0]);
   return {};
 }
 
-Result<Nest> SoftmaxNest(const Graph& graph, const Node& node) {
-  const Value& input = InputValue(graph, node, 0);
-  DLA_ASSIGN_OR_RETURN(const int64_t axis,
-                       NormalizeAxis(AxisOf(node), static_cast<int64_t>(input.shape.size())));
-  NestBuilder builder(graph, node, Anchor::kVector);
-  std::vector<NestBuilder::OutputAxis> axes;
-  for (size_t i = 0; i < input.shape.size(); ++i) {
-    axes.push_back(
-        {-1, builder.AddNumberedLoop("d", i, input.shape[i], static_cast<int64_t>(i) == axis)});
-  }
-  std::vector<int64_t> strides = input.storage.strides;
-  if (strides[Idx(axis)] == 0) strides[Idx(axis)] = 1;
-  const int operand = builder.AddOperand(node.inputs[0], OperandClass::kVector, strides);
-  builder.AddFusedAndOutput(axes, OperandClass::kVector);
-  builder.set_reduce_loop(static_cast<int>(axis));
-  builder.EmitLoads(0);
-  const int x = builder.Loaded(operand);
-  const int shifted = builder.Emit(MicroOp::kSub, x, builder.Emit(MicroOp::kReduceMax, x));
-  const int power = builder.Emit(MicroOp::kExp, shifted);
-  const int sum = builder.Emit(MicroOp::kReduceSum, power);
-  builder.EmitFused(builder.Emit(MicroOp::kDiv, power, sum));
-  return builder.Build();
+int EmitSoftmax(const AttributeMap&, std::span<const int> x, MicroWriter* w) {
+  const int shifted = w->Sub(x[0], w->Op(MicroOp::kReduceMax, x[0]));
+  const int power = w->Op(MicroOp::kExp, shifted);
+  return w->Div(power, w->Op(MicroOp::kReduceSum, power));
 }
+
+int EmitLogSoftmax(const AttributeMap&, std::span<const int> x, MicroWriter* w) {
+  const int shifted = w->Sub(x[0], w->Op(MicroOp::kReduceMax, x[0]));
+  const int sum = w->Op(MicroOp::kReduceSum, w->Op(MicroOp::kExp, shifted));
+  return w->Sub(shifted, w->Op(MicroOp::kLog, sum));
+}
+
+// 1 at the first maximum.
+int EmitHardmax(const AttributeMap& attributes, std::span<const int> x, MicroWriter* w) {
+  const int found = w->Test(MicroOp::kEqual, x[0], w->Op(MicroOp::kReduceMax, x[0]));
+  const int index = w->Index(static_cast<int>(GetInts(attributes, "axes")[0]));
+  const int candidate = w->Select(found, index, w->Const(ElementType::kI64, 0x1p52));
+  const int first = w->Test(MicroOp::kEqual, index, w->Op(MicroOp::kReduceMin, candidate));
+  return w->Select(first, w->Like(x[0], 1), w->Like(x[0], 0));
+}
+
+constexpr OpDef Block(std::string_view name, Emitter emit) {
+  OpDef row = RowOf(name, emit, kAttributes);
+  row.infer = Infer;
+  row.lower = Lower;
+  return row;
+}
+
+constexpr OpDef kRows[] = {
+    Block("Hardmax", EmitHardmax),
+    Block("LogSoftmax", EmitLogSoftmax),
+    Block("Softmax", EmitSoftmax),
+};
 
 }  // namespace
 
-const OpDef kSoftmaxOp = {
-    .name = "Softmax",
-    .kind = OpKind::kReduction,
-    .attributes = kAttributes,
-    .infer = Infer,
-    .evaluate = Evaluate,
-    .lower = Lower,
-    .nest = SoftmaxNest,
-};
+std::span<const OpDef> SoftmaxRows() { return kRows; }
 
 }  // namespace dla::ir

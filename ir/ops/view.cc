@@ -141,13 +141,26 @@ Status InferUnsqueeze(const Graph& graph, const Node& node, std::vector<TensorTy
 
 Status InferSame(const Graph& graph, const Node& node, std::vector<TensorType>* outputs) {
   const Value& input = InputValue(graph, node, 0);
-  if (node.outputs.size() > 1 && node.outputs[1] != kNoValue) {
-    return Unsupported("the output of the mask is not supported");
-  }
   if (HasInput(node, 2) && ConstantScalar(graph, node.inputs[2]).value_or(1) != 0) {
     return Unsupported("input 'training_mode' must be the constant false");
   }
-  outputs->push_back({input.type, input.shape});
+  // Dropout's mask has the input's type before opset 10.
+  const bool old = node.opset > 0 && node.opset < 10;
+  *outputs = {{input.type, input.shape}, {old ? input.type : ElementType::kBool, input.shape}};
+  return {};
+}
+
+// Nothing is dropped: the mask is true everywhere.
+Status LowerDropout(Rewriter* rewriter, const Node& node) {
+  const Shape shape = rewriter->value(node.inputs[0]).shape;
+  if (node.outputs[0] != kNoValue) {
+    rewriter->Finish("View", {node.inputs[0]}, {{"shape", shape}}, node.outputs[0]);
+  }
+  if (node.outputs.size() < 2 || node.outputs[1] == kNoValue) return {};
+  Tensor kept = Tensor::Zeros({rewriter->value(node.outputs[1]).type, {}});
+  WriteInt(&kept, 0, 1);
+  const ValueId one = rewriter->AddConstant(std::move(kept), "kept");
+  rewriter->Finish("Broadcast", {one}, {{"shape", shape}}, node.outputs[1]);
   return {};
 }
 
@@ -210,7 +223,7 @@ const OpDef kDropoutOp = {
     .attributes = kDropoutAttributes,
     .note = "of inference: passes its input on",
     .infer = InferSame,
-    .lower = Lower,
+    .lower = LowerDropout,
 };
 
 }  // namespace dla::ir

@@ -105,21 +105,27 @@ AttributeMap WindowAttributes(const Window& window) {
   return {{"dilations", window.dilations}, {"pads", pads}, {"strides", window.strides}};
 }
 
+Status CheckSpatialRank(const Shape& input) {
+  if (input.size() < 3) {
+    return Malformed("the input has rank ", input.size(), "; at least 3 is needed");
+  }
+  if (input.size() > 2 + ConvShape::kSpatial) {
+    return Unsupported("the input has ", input.size() - 2,
+                       " spatial axes; one to three are supported");
+  }
+  return {};
+}
+
 void FillWindow(const Window& window, const std::vector<int64_t>& input, ConvShape* shape) {
-  const size_t x = input.size() - 1;
-  shape->w = input[x];
-  shape->f = window.output[x];
-  shape->s = window.kernel[x];
-  shape->stride[1] = window.strides[x];
-  shape->dilation[1] = window.dilations[x];
-  shape->pad[1] = window.pads_begin[x];
-  if (x == 0) return;
-  shape->h = input[0];
-  shape->e = window.output[0];
-  shape->r = window.kernel[0];
-  shape->stride[0] = window.strides[0];
-  shape->dilation[0] = window.dilations[0];
-  shape->pad[0] = window.pads_begin[0];
+  const size_t lead = ConvShape::kSpatial - input.size();
+  for (size_t i = 0; i < input.size(); ++i) {
+    shape->input[lead + i] = input[i];
+    shape->output[lead + i] = window.output[i];
+    shape->kernel[lead + i] = window.kernel[i];
+    shape->stride[lead + i] = window.strides[i];
+    shape->dilation[lead + i] = window.dilations[i];
+    shape->pad[lead + i] = window.pads_begin[i];
+  }
 }
 
 }  // namespace dla::ir

@@ -1,4 +1,4 @@
-// Windows that slide over one or two spatial axes: what convolution and pooling share.
+// Windows that slide over one to three spatial axes: what convolution and pooling share.
 #pragma once
 
 #include <vector>
@@ -21,7 +21,13 @@ Result<Window> ResolveWindow(const Node& node, const std::vector<int64_t>& input
 // The attributes of the canonical spelling: strides, dilations, pads (begin..., end...).
 AttributeMap WindowAttributes(const Window& window);
 
-// Extents of the window in two axes; a single spatial axis is W, with H of extent 1.
+// The extents of a tensor behind batch and channels.
+inline std::vector<int64_t> Spatial(const Shape& shape) { return {shape.begin() + 2, shape.end()}; }
+
+// Fails unless there are one to three spatial axes.
+Status CheckSpatialRank(const Shape& input);
+
+// The window's extents; the last spatial axis is axis 2 of the ConvShape.
 void FillWindow(const Window& window, const std::vector<int64_t>& input, ConvShape* shape);
 
 }  // namespace dla::ir

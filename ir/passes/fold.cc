@@ -55,12 +55,12 @@ std::optional<std::vector<float>> PerChannel(const Graph& graph, const Node& con
 
 class ScaleFolder {
  public:
-  explicit ScaleFolder(Graph* graph) : graph_(graph), rewriter_(graph) {}
+  explicit ScaleFolder(Graph* graph)
+      : graph_(graph), rewriter_(graph), uses_(*graph), producers_(Producers(*graph)) {}
 
   void Run() {
     // Nodes are visited in order, so that a chain (scale, then shift) goes in step by step.
     for (size_t n = 0; n < graph_->nodes.size(); ++n) {
-      const UseCounts* uses = &Uses();
       const Node node = graph_->nodes[n];
       const bool scale = node.op == "Mul" || node.op == "Div";
       const bool shift = node.op == "Add" || node.op == "Sub";
@@ -68,26 +68,20 @@ class ScaleFolder {
       for (const size_t side : {size_t{0}, size_t{1}}) {
         // c - x and c / x are not of the form.
         if (side == 1 && (node.op == "Div" || node.op == "Sub")) continue;
-        if (!uses->Single(node.inputs[side])) continue;
+        if (!uses_.Single(node.inputs[side])) continue;
         const NodeId anchor = Producer(node.inputs[side]);
         if (anchor < 0 || !Take(Idx(anchor), node, node.inputs[1 - side])) continue;
-        graph_->nodes.erase(graph_->nodes.begin() + static_cast<int64_t>(n));
-        --n;
-        uses_.reset();
+        producers_[Idx(node.outputs[0])] = anchor;
+        graph_->nodes[n].outputs.clear();  // done
         break;
       }
     }
+    const auto done = [](const Node& node) { return node.outputs.empty(); };
+    graph_->nodes.erase(std::remove_if(graph_->nodes.begin(), graph_->nodes.end(), done),
+                        graph_->nodes.end());
   }
 
  private:
-  const UseCounts& Uses() {
-    if (!uses_) {
-      uses_.emplace(*graph_);
-      producers_ = Producers(*graph_);
-    }
-    return *uses_;
-  }
-
   // The contraction that computes the value, or -1.
   NodeId Producer(ValueId id) {
     const NodeId node = producers_[Idx(id)];
@@ -156,7 +150,7 @@ class ScaleFolder {
 
   Graph* graph_;
   Rewriter rewriter_;
-  std::optional<UseCounts> uses_;
+  UseCounts uses_;
   std::vector<NodeId> producers_;
 };
 

@@ -13,6 +13,7 @@
 #include <set>
 
 #include "ir/op.h"
+#include "ir/ops/map.h"
 #include "ir/passes/passes.h"
 #include "ir/rewriter.h"
 #include "support/micro_program.h"
@@ -25,16 +26,24 @@ constexpr size_t kMostOperands = 16;
 constexpr size_t kMostMicroOps = 40;
 
 // How many micro-operations a node emits, loads and constants of its operands included.
-size_t MicroOpsOf(const Node& node) {
-  MicroProgram program;
-  std::vector<int> arguments(node.inputs.size(), 0);
-  FindOperator(node.op)->emit(node.attributes, arguments, &program);
-  return program.ops.size() + node.inputs.size();
+size_t MicroOpsOf(const Graph& graph, const Node& node) {
+  std::vector<ElementType> types;
+  for (const ValueId id : node.inputs) {
+    if (id != kNoValue) types.push_back(graph.values[Idx(id)].type);
+  }
+  return ProgramOf(node, types).ops.size();
+}
+
+// Whether more may be fused behind a value of this type: what follows sees it before it is stored,
+// thus not yet wrapped or rounded. Half precision is rounded once where a group's result is stored,
+// but a cast to it is there for its rounding.
+bool MayGrow(ElementType type, const std::string& op) {
+  return IsValueType(type) || (IsFloat(type) && op != "Cast");
 }
 
 class Fuser {
  public:
-  explicit Fuser(Graph* graph) : graph_(graph), dead_(graph->nodes.size()) { Refresh(); }
+  explicit Fuser(Graph* graph) : graph_(graph), dead_(graph->nodes.size()) { FindUsers(); }
 
   void Run() {
     const size_t count = graph_->nodes.size();
@@ -42,7 +51,9 @@ class Fuser {
       if (KindOf(n) == OpKind::kContraction) FuseBehind(n);
     }
     for (size_t n = 0; n < count; ++n) {
-      if (KindOf(n) == OpKind::kReduction || KindOf(n) == OpKind::kVectorMove) FuseBehind(n);
+      const OpKind kind = KindOf(n);
+      const bool alone = kind == OpKind::kRow || kind == OpKind::kReduction;
+      if (alone || kind == OpKind::kVectorMove) FuseBehind(n);
     }
     for (size_t n = 0; n < count; ++n) {
       if (KindOf(n) == OpKind::kMap) FuseBehind(n);
@@ -55,12 +66,11 @@ class Fuser {
     return dead_[n] ? OpKind::kOnnxOnly : FindOperator(graph_->nodes[n].op)->kind;
   }
 
-  void Refresh() {
+  void FindUsers() {
     users_.assign(graph_->values.size(), {});
     is_output_.assign(graph_->values.size(), false);
     for (const ValueId id : graph_->outputs) is_output_[Idx(id)] = true;
     for (size_t n = 0; n < graph_->nodes.size(); ++n) {
-      if (dead_[n]) continue;
       for (const ValueId id : graph_->nodes[n].inputs) {
         if (id != kNoValue) users_[Idx(id)].insert(n);
       }
@@ -87,8 +97,7 @@ class Fuser {
         if (members.contains(user) || (best && *best <= user)) continue;
         const Node& node = graph_->nodes[user];
         const Value& output = graph_->values[Idx(node.outputs[0])];
-        if (KindOf(user) == OpKind::kMap && node.fused.empty() && output.shape == shape &&
-            output.type == ElementType::kF32) {
+        if (KindOf(user) == OpKind::kMap && node.fused.empty() && output.shape == shape) {
           best = user;
         }
       }
@@ -98,19 +107,24 @@ class Fuser {
 
   void FuseBehind(size_t anchor) {
     const Value& result = graph_->values[Idx(graph_->nodes[anchor].outputs[0])];
-    if (result.type != ElementType::kF32 || !graph_->nodes[anchor].fused.empty()) return;
+    const bool several = graph_->nodes[anchor].outputs.size() > 1;
+    if (several || !graph_->nodes[anchor].fused.empty()) return;
+    const Shape shape = result.shape;
     std::vector<ValueId> chain = {graph_->nodes[anchor].outputs[0]};
     std::vector<size_t> order;
     std::set<size_t> members;
     std::set<ValueId> operands;
-    size_t micro_ops = KindOf(anchor) == OpKind::kMap ? MicroOpsOf(graph_->nodes[anchor]) : 8;
+    size_t micro_ops = KindOf(anchor) == OpKind::kMap || KindOf(anchor) == OpKind::kRow
+                           ? MicroOpsOf(*graph_, graph_->nodes[anchor]) : 8;
     size_t closed = 0;
     // A last value that is seen outside cannot be followed by anything.
-    while (!is_output_[Idx(chain.back())]) {
-      const std::optional<size_t> next = Next(chain, members, result.shape);
+    std::string last = graph_->nodes[anchor].op;
+    while (!is_output_[Idx(chain.back())] &&
+           MayGrow(graph_->values[Idx(chain.back())].type, last)) {
+      const std::optional<size_t> next = Next(chain, members, shape);
       if (!next) break;
       const Node& node = graph_->nodes[*next];
-      micro_ops += MicroOpsOf(node);
+      micro_ops += MicroOpsOf(*graph_, node);
       for (const ValueId id : node.inputs) {
         if (std::find(chain.begin(), chain.end(), id) == chain.end()) operands.insert(id);
       }
@@ -118,6 +132,7 @@ class Fuser {
       members.insert(*next);
       order.push_back(*next);
       chain.push_back(node.outputs[0]);
+      last = node.op;
       if (Closed(chain, members)) closed = order.size();
     }
     if (closed == 0) return;
@@ -155,7 +170,17 @@ class Fuser {
     const size_t place = *std::max_element(order.begin(), order.end());
     graph_->nodes[place] = std::move(merged);
     dead_[place] = false;
-    Refresh();
+    // The merged node takes the place of its members among the users of its operands.
+    for (const ValueId id : graph_->nodes[place].inputs) {
+      if (id == kNoValue) continue;
+      std::set<size_t>& users = users_[Idx(id)];
+      users.erase(anchor);
+      for (const size_t member : order) users.erase(member);
+      users.insert(place);
+    }
+    for (const ValueId id : chain) {
+      if (id != chain.back()) users_[Idx(id)].clear();
+    }
   }
 
   void Sweep() {

@@ -48,7 +48,7 @@ class LayoutPass {
 
   void WalkBack(const Node& node, size_t n) {
     const ValueId output = node.outputs[0];
-    if (node.op == "Concat") return WalkBackConcat(node, n);
+    if (node.op == "Concat" || node.op == "Interleave") return WalkBackParts(node, n);
     const ValueId input = node.inputs[0];
     if (!Assigned(output) || !Movable(input)) return;
     // Other users would have to read the operand in the layout of this one.
@@ -59,15 +59,19 @@ class LayoutPass {
     settled_[n] = {};
   }
 
-  void WalkBackConcat(const Node& node, size_t n) {
+  // The operands of Concat and Interleave are parts of the result.
+  void WalkBackParts(const Node& node, size_t n) {
     const ValueId output = node.outputs[0];
     if (!Assigned(output)) AssignRoot(output);
     const int64_t axis = GetInt(node.attributes, "axis", 0);
     int64_t start = 0;
     std::vector<Node>& copies = settled_[n];
-    for (const ValueId input : node.inputs) {
-      const Storage part = ConcatPart(Of(output).storage, axis, start);
-      start += Of(input).shape[Idx(axis)];
+    for (size_t k = 0; k < node.inputs.size(); ++k) {
+      const ValueId input = node.inputs[k];
+      const Storage part = node.op == "Concat"
+                               ? ConcatPart(Of(output).storage, axis, start)
+                               : InterleavePart(node, Of(output).storage, static_cast<int>(k));
+      if (node.op == "Concat") start += Of(input).shape[Idx(axis)];
       if (Movable(input)) {
         Of(input).storage = part;
       } else {

@@ -19,8 +19,9 @@ bool IsNoOp(const Graph& graph, const Node& node) {
   const Shape& output = graph.values[Idx(node.outputs[0])].shape;
   if (node.inputs.empty() || graph.values[Idx(node.inputs[0])].shape != output) return false;
   if (node.op == "View" || node.op == "Concat") return node.inputs.size() == 1;
-  // With the same shape, a slice is whole (its steps are positive).
-  if (node.op == "StridedSlice") return true;
+  // With the same shape, a slice is whole unless it runs backwards.
+  if (node.op == "StridedSlice") return All(GetInts(node.attributes, "starts"), 0);
+  if (node.op == "Broadcast") return true;
   if (node.op == "Resize") return All(GetInts(node.attributes, "repeats"), 1);
   if (node.op == "Pad") return All(GetInts(node.attributes, "pads"), 0);
   if (node.op == "Transpose") {
@@ -32,31 +33,42 @@ bool IsNoOp(const Graph& graph, const Node& node) {
 
 class Simplifier {
  public:
-  explicit Simplifier(Graph* graph) : graph_(graph) {}
+  explicit Simplifier(Graph* graph)
+      : graph_(graph),
+        uses_(*graph),
+        producers_(Producers(*graph)),
+        same_(graph->values.size(), kNoValue) {}
 
+  // One walk in topological order: operands are simple already when a node is looked at. A no-op's
+  // result is the same as its operand from there on.
   void Run() {
-    // Each rule removes a node or makes a chain shorter, so this ends.
-    bool changed = true;
-    while (changed) {
-      changed = false;
-      uses_.emplace(*graph_);
-      producers_ = Producers(*graph_);
-      for (Node& node : graph_->nodes) {
-        if (Compose(&node) || AbsorbPad(&node)) {
-          changed = true;
-          break;
-        }
+    for (size_t n = 0; n < graph_->nodes.size(); ++n) {
+      Node& node = graph_->nodes[n];
+      for (ValueId& id : node.inputs) id = Resolve(id);
+      while (Compose(&node) || AbsorbPad(&node)) {
       }
-      if (!changed) changed = RemoveNoOps();
-      RemoveDeadNodes(graph_);
+      if (IsNoOp(*graph_, node)) RemoveNoOp(&node);
     }
-    for (Node& node : graph_->nodes) DivideByPowerOfTwo(&node);
+    for (Node& node : graph_->nodes) {
+      // A node may have taken over the name of an output that stood behind others.
+      for (ValueId& id : node.inputs) id = Resolve(id);
+    }
+    const auto gone = [](const Node& node) { return node.outputs.empty(); };
+    graph_->nodes.erase(std::remove_if(graph_->nodes.begin(), graph_->nodes.end(), gone),
+                        graph_->nodes.end());
+    Rewriter rewriter(graph_);
+    for (Node& node : graph_->nodes) DivideByPowerOfTwo(&node, &rewriter);
   }
 
  private:
   Node* Producer(ValueId id) {
     const NodeId node = producers_[Idx(id)];
     return node < 0 ? nullptr : &graph_->nodes[Idx(node)];
+  }
+
+  ValueId Resolve(ValueId id) {
+    while (id != kNoValue && same_[Idx(id)] != kNoValue) id = same_[Idx(id)];
+    return id;
   }
 
   // View of a view, transpose of a transpose.
@@ -83,6 +95,10 @@ class Simplifier {
     if (pad == nullptr || pad->op != "Pad" || GetInt(node->attributes, "ceil_mode", 0) != 0) {
       return false;
     }
+    const auto it = pad->attributes.find("value");
+    const bool integer =
+        it != pad->attributes.end() && std::holds_alternative<int64_t>(it->second);
+    if (integer) return false;
     const float value = GetFloat(pad->attributes, "value", 0);
     if (value != (max ? -std::numeric_limits<float>::infinity() : 0.0f)) return false;
     const std::vector<int64_t> extra = GetInts(pad->attributes, "pads");
@@ -102,31 +118,26 @@ class Simplifier {
   }
 
   // A no-op's users take its operand; a graph output is then computed by the operand's node.
-  bool RemoveNoOps() {
-    for (size_t n = 0; n < graph_->nodes.size(); ++n) {
-      const Node node = graph_->nodes[n];
-      if (!IsNoOp(*graph_, node)) continue;
-      const ValueId from = node.inputs[0], to = node.outputs[0];
-      Node* producer = Producer(from);
-      if (!uses_->is_output[Idx(to)]) {
-        ReplaceUses(graph_, to, from);
-      } else if (producer != nullptr && !uses_->is_output[Idx(from)]) {
-        std::replace(producer->outputs.begin(), producer->outputs.end(), from, to);
-        ReplaceUses(graph_, from, to);
-      } else {
-        graph_->nodes[n].op = "Copy";  // a graph input, or another output
-        graph_->nodes[n].attributes.clear();
-        continue;
-      }
-      if (producer != nullptr) MergeNames(producer, node.onnx_nodes);
-      graph_->nodes.erase(graph_->nodes.begin() + static_cast<int64_t>(n));
-      return true;
+  void RemoveNoOp(Node* node) {
+    const ValueId from = node->inputs[0], to = node->outputs[0];
+    Node* producer = Producer(from);
+    if (!uses_.is_output[Idx(to)]) {
+      same_[Idx(to)] = from;
+    } else if (producer != nullptr && !uses_.is_output[Idx(from)]) {
+      std::replace(producer->outputs.begin(), producer->outputs.end(), from, to);
+      producers_[Idx(to)] = producers_[Idx(from)];
+      same_[Idx(from)] = to;
+    } else {
+      node->op = "Copy";  // a graph input, or another output
+      node->attributes.clear();
+      return;
     }
-    return false;
+    if (producer != nullptr) MergeNames(producer, node->onnx_nodes);
+    node->outputs.clear();
   }
 
   // Exact, and several times cheaper.
-  void DivideByPowerOfTwo(Node* node) {
+  void DivideByPowerOfTwo(Node* node, Rewriter* rewriter) {
     if (node->op != "Div") return;
     const auto divisor = ConstantScalar(*graph_, node->inputs[1]);
     if (!divisor || *divisor == 0 ||
@@ -135,17 +146,17 @@ class Simplifier {
     }
     int exponent = 0;
     if (std::fabs(std::frexp(*divisor, &exponent)) != 0.5 || std::abs(exponent) > 100) return;
-    Rewriter rewriter(graph_);
-    rewriter.Begin(*node);
+    rewriter->Begin(*node);
     const Shape shape = graph_->values[Idx(node->inputs[1])].shape;
     node->op = "Mul";
-    node->inputs[1] = rewriter.AddConstant(
+    node->inputs[1] = rewriter->AddConstant(
         Tensor::Floats(shape, {static_cast<float>(1.0 / *divisor)}), "reciprocal");
   }
 
   Graph* graph_;
-  std::optional<UseCounts> uses_;
+  UseCounts uses_;
   std::vector<NodeId> producers_;
+  std::vector<ValueId> same_;  // another value that takes this one's place
 };
 
 }  // namespace

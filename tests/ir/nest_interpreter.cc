@@ -42,7 +42,7 @@ class Interpreter {
       if (nest_.anchor == Anchor::kContraction) {
         RunContraction();
       } else if (nest_.anchor == Anchor::kMove) {
-        *Place(nest_.output()) = Read(0);
+        std::memcpy(Place(nest_.output()), Place(0), Idx(Bytes(0)));
       } else {
         RunVector();
       }
@@ -50,12 +50,15 @@ class Interpreter {
   }
 
  private:
-  float* Buffer(const Operand& operand) {
+  int64_t Bytes(int k) const { return TypeBytes(nest_.operands[Idx(k)].type, 1); }
+
+  // The root's buffer; new ones are filled with bytes that are a NaN in every float type.
+  uint8_t* Buffer(const Operand& operand) {
     const ValueId root = graph_.values[Idx(operand.value)].storage.root;
     auto [it, is_new] = buffers_->try_emplace(root);
     if (is_new) {
       const Value& value = graph_.values[Idx(root)];
-      it->second.assign(Idx(ElementCount(value.shape)), std::numeric_limits<float>::quiet_NaN());
+      it->second.assign(Idx(TypeBytes(value.type, ElementCount(value.shape))), 0xff);
       if (value.constant != nullptr) {
         std::memcpy(it->second.data(), value.constant->bytes, Idx(value.constant->size_bytes));
       }
@@ -64,7 +67,7 @@ class Interpreter {
   }
 
   // Where the operand's element of this point lies; null if it is clipped.
-  float* Place(int k) {
+  uint8_t* Place(int k) {
     const Operand& operand = nest_.operands[Idx(k)];
     int64_t at = operand.base;
     for (const Axis& axis : operand.axes) {
@@ -73,61 +76,96 @@ class Interpreter {
       if (index < 0 || index >= axis.bound) return nullptr;
       at += index * axis.stride;
     }
-    return pointers_[Idx(k)] + at;
+    return pointers_[Idx(k)] + at * Bytes(k);
   }
 
-  float Read(int k) {
-    const float* place = Place(k);
-    return place == nullptr ? static_cast<float>(nest_.operands[Idx(k)].pad_value) : *place;
+  // A column of one value: what the operand's element is to a program.
+  MicroColumn Read(int k) {
+    const Operand& operand = nest_.operands[Idx(k)];
+    MicroColumn value(ValueType(operand.type), 1);
+    const uint8_t* place = Place(k);
+    if (place == nullptr) {
+      FillColumn(operand.pad_value, &value);
+    } else {
+      LoadColumn(operand.type, place, 1, 1, &value);
+    }
+    return value;
+  }
+  float ReadFloat(int k) { return *Read(k).As<float>(); }
+
+  void Write(const MicroColumn& value) {
+    const int k = nest_.output();
+    StoreColumn(value, 0, 1, nest_.operands[Idx(k)].type, Place(k), 1);
   }
 
   void RunContraction() {
-    float accumulator = nest_.bias < 0 ? 0.0f : Read(nest_.bias);
+    float accumulator = nest_.bias < 0 ? 0.0f : ReadFloat(nest_.bias);
     ForAll(nest_, reduced_, 0, &point_, [&] {
       if (Place(Nest::kInput) == nullptr) return;  // adds 0 times a weight
-      accumulator += Read(Nest::kInput) * Read(Nest::kWeight);
+      accumulator += ReadFloat(Nest::kInput) * ReadFloat(Nest::kWeight);
     });
-    std::vector<float> values;
+    std::vector<MicroColumn> values;
     for (const MicroInstruction& op : nest_.program.ops) {
       values.push_back(Apply(op, accumulator, values));
     }
-    *Place(nest_.output()) = values.back();
+    Write(values.back());
   }
 
-  float Apply(const MicroInstruction& op, float accumulator, const std::vector<float>& values) {
-    if (op.op == MicroOp::kAccumulator) return accumulator;
+  MicroColumn Apply(const MicroInstruction& op, float accumulator,
+                    const std::vector<MicroColumn>& values) {
     if (op.op == MicroOp::kLoad) return Read(op.operand);
-    if (op.op == MicroOp::kConst) return static_cast<float>(op.immediate[0]);
-    const float a = values[op.argument[0]];
-    return ApplyMicroOp(op, a, Info(op.op).arguments > 1 ? values[op.argument[1]] : 0.0f);
+    MicroColumn value(op.type, 1);
+    if (op.op == MicroOp::kAccumulator) {
+      *value.As<float>() = accumulator;
+    } else if (op.op == MicroOp::kConst) {
+      FillColumn(op.immediate[0], &value);
+    } else if (op.op == MicroOp::kIndex) {
+      *value.As<int64_t>() = point_[op.operand];
+    } else {
+      std::array<const MicroColumn*, 3> arguments{};
+      for (size_t a = 0; a < 3; ++a) arguments[a] = &values[op.argument[a]];
+      ApplyMicroOp(op, arguments, &value);
+    }
+    return value;
   }
 
   // Each value has one element for each setting of the reduced dimensions (all equal where the
   // value does not depend on them).
   void RunVector() {
-    std::vector<std::vector<float>> values;
+    int64_t points = 0;
+    ForAll(nest_, reduced_, 0, &point_, [&] { ++points; });
+    std::vector<MicroColumn> values;
     for (const MicroInstruction& op : nest_.program.ops) {
-      std::vector<float> value;
-      size_t i = 0;
+      MicroColumn value(op.type, points);
+      if (Info(op.op).reduces) {
+        const MicroColumn* argument = &values[op.argument[0]];
+        ApplyMicroOp(op, std::span(&argument, 1), &value);
+        values.push_back(std::move(value));
+        continue;
+      }
+      int64_t i = 0;
       ForAll(nest_, reduced_, 0, &point_, [&] {
-        std::vector<float> scalars;
-        for (const std::vector<float>& earlier : values) scalars.push_back(earlier[i]);
-        value.push_back(Info(op.op).reduces ? scalars[op.argument[0]] : Apply(op, 0, scalars));
-        ++i;
+        std::vector<MicroColumn> scalars;
+        for (const MicroColumn& earlier : values) scalars.push_back(At(earlier, i));
+        Set(Apply(op, 0, scalars), i++, &value);
       });
-      if (Info(op.op).reduces) value.assign(value.size(), Reduce(op.op, value));
       values.push_back(std::move(value));
     }
-    size_t i = 0;
-    ForAll(nest_, reduced_, 0, &point_, [&] { *Place(nest_.output()) = values.back()[i++]; });
+    int64_t i = 0;
+    ForAll(nest_, reduced_, 0, &point_, [&] { Write(At(values.back(), i++)); });
   }
 
-  static float Reduce(MicroOp op, const std::vector<float>& value) {
-    if (op == MicroOp::kReduceMax) return *std::max_element(value.begin(), value.end());
-    if (op == MicroOp::kReduceMin) return *std::min_element(value.begin(), value.end());
-    double sum = 0;
-    for (const float x : value) sum += static_cast<double>(x);
-    return static_cast<float>(sum);
+  // One value of a column, and back.
+  static size_t SizeOf(ElementType type) { return Idx(TypeBytes(type, 1)); }
+  static MicroColumn At(const MicroColumn& column, int64_t i) {
+    MicroColumn value(column.type(), 1);
+    const size_t size = SizeOf(column.type());
+    std::memcpy(value.As<uint8_t>(), column.As<uint8_t>() + Idx(i) * size, size);
+    return value;
+  }
+  static void Set(const MicroColumn& value, int64_t i, MicroColumn* column) {
+    const size_t size = SizeOf(column->type());
+    std::memcpy(column->As<uint8_t>() + Idx(i) * size, value.As<uint8_t>(), size);
   }
 
   const Graph& graph_;
@@ -135,7 +173,7 @@ class Interpreter {
   NestBuffers* buffers_;
   Point point_;
   std::vector<size_t> outer_, reduced_;
-  std::vector<float*> pointers_;
+  std::vector<uint8_t*> pointers_;
 };
 
 // The lowest and highest index of an axis over all points.
@@ -192,7 +230,7 @@ std::map<std::string, Tensor> EvaluateNests(const Graph& graph,
                                             std::vector<std::string>* faults) {
   NestBuffers buffers;
   for (const ValueId id : graph.inputs) {
-    buffers[id] = inputs.at(graph.values[Idx(id)].name).ToFloats();
+    buffers[id] = inputs.at(graph.values[Idx(id)].name).bytes;
   }
   for (const Node& node : graph.nodes) {
     const Result<Nest> nest = BuildNest(graph, node);
@@ -209,7 +247,7 @@ std::map<std::string, Tensor> EvaluateNests(const Graph& graph,
   for (const ValueId id : graph.outputs) {
     if (!faults->empty()) break;
     const Value& value = graph.values[Idx(id)];
-    results[value.name] = Tensor::Floats(value.shape, buffers.at(id));
+    results[value.name] = {value.type, value.shape, buffers.at(id)};
   }
   return results;
 }

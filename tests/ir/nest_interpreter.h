@@ -14,8 +14,8 @@
 
 namespace dla::ir {
 
-// The DRAM buffers of f32 values by root, constants included on first use.
-using NestBuffers = std::map<ValueId, std::vector<float>>;
+// The DRAM buffers of values by root, constants included on first use.
+using NestBuffers = std::map<ValueId, std::vector<uint8_t>>;
 
 // The broken invariants of a nest (ir/nest.h), one line each.
 std::vector<std::string> NestFaults(const Graph& graph, const Nest& nest);
