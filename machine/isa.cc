@@ -8,7 +8,7 @@ namespace {
 
 // In the order of the enumerators.
 constexpr std::array<FieldRow, kFieldCount> kFields = {{
-    {Field::kToken, "token", 2, 1, FieldKind::kToken, "number of the token, 0 to 7"},
+    {Field::kToken, "token", 2, 1, FieldKind::kToken, "number of the token, 0 to 15"},
     {Field::kCount, "count", 3, 1, FieldKind::kNumber, "credits taken or given"},
     {Field::kLag, "lag", 4, 1, FieldKind::kNumber, "steps by which the ticket is late"},
     {Field::kSlot, "slot", 5, 1, FieldKind::kNumber, "place of the transfer in its step, 0 to 3"},

@@ -148,7 +148,7 @@ TEST(Verifier, RefusesBadInstructionsAndMicroPrograms) {
       {"body 1 (load): tile 5 is out of range", [](P p) { Conv(p).body[1].operand = 5; }},
       {"body 1 (load): its predicate names a dimension that there is not",
        [](P p) { Conv(p).body[1].predicate.last = 64; }},
-      {"body 0 (wait): token 8 is out of range", [](P p) { Conv(p).body[0].token = 8; }},
+      {"body 0 (wait): token 16 is out of range", [](P p) { Conv(p).body[0].token = 16; }},
       {"body 0 (wait): count 0 is out of range", [](P p) { Conv(p).body[0].count = 0; }},
       {"body 0 (wait): field 'first' is set", [](P p) { Conv(p).body[0].predicate.first = 1; }},
       {"(bus): slot 4 is out of range", [](P p) { Find(&Conv(p).body, Opcode::kBus).slot = 4; }},
