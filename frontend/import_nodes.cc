@@ -24,8 +24,7 @@ std::string NodeName(const onnx::NodeProto& proto) {
 }
 
 std::string OpName(const onnx::NodeProto& proto) {
-  return IsDefaultDomain(proto.domain()) ? proto.op_type()
-                                         : proto.domain() + "." + proto.op_type();
+  return IsDefaultDomain(proto.domain()) ? proto.op_type() : proto.domain() + "." + proto.op_type();
 }
 
 // A status without text: the cause was reported elsewhere.
@@ -81,14 +80,13 @@ int OpsetOf(const Scope& scope) {
 }  // namespace
 
 void Importer::AddNode(const onnx::NodeProto& proto, Scope* scope) {
-  const Status status =
-      scope->attributes != nullptr && HasReferences(proto)
-          ? TryNode(WithAttributes(proto, *scope->attributes), scope)
-          : TryNode(proto, scope);
+  const Status status = scope->attributes != nullptr && HasReferences(proto)
+                            ? TryNode(WithAttributes(proto, *scope->attributes), scope)
+                            : TryNode(proto, scope);
   if (status.ok()) return;
   if (!status.message().empty()) {
-    problems_.Add(status.At(Concat("node '", NodeName(proto), "' (", OpName(proto), ", opset ",
-                                   OpsetOf(*scope), ")")));
+    problems_.Add(status.At(
+        Concat("node '", NodeName(proto), "' (", OpName(proto), ", opset ", OpsetOf(*scope), ")")));
   }
   // Users of its results are not reported: the cause is.
   for (const std::string& name : proto.output()) {
@@ -305,8 +303,7 @@ const onnx::FunctionProto* Importer::FindFunction(const onnx::NodeProto& proto) 
 
 Status Importer::InlineCall(const onnx::NodeProto& proto, const onnx::FunctionProto& function,
                             Scope* scope) {
-  if (proto.input_size() > function.input_size() ||
-      proto.output_size() > function.output_size()) {
+  if (proto.input_size() > function.input_size() || proto.output_size() > function.output_size()) {
     return Malformed("it has ", proto.input_size(), " inputs and ", proto.output_size(),
                      " outputs, the function has ", function.input_size(), " and ",
                      function.output_size());

@@ -176,8 +176,7 @@ Status Importer::AddInputs(Scope* scope) {
   return {};
 }
 
-Status Importer::AddInput(const onnx::ValueInfoProto& input, const ir::Shape& shape,
-                          Scope* scope) {
+Status Importer::AddInput(const onnx::ValueInfoProto& input, const ir::Shape& shape, Scope* scope) {
   const std::string where = Concat("input '", input.name(), "'");
   if (!input.type().has_tensor_type()) return Unsupported(where, ": it is no tensor");
   const auto type = TypeOfNumber(input.type().tensor_type().elem_type());

@@ -32,10 +32,10 @@ class Problems {
 struct Scope {
   static constexpr ir::ValueId kAbsent = -2;  // an optional operand that the caller left out
 
-  const Scope* outer = nullptr;  // null: nothing around is visible
-  std::map<std::string, ir::ValueId> values;     // kNoValue: a node with a problem makes it
-  std::map<std::string, std::string> unusable;   // initializers of no use, and why
-  std::map<std::string, int> opsets;             // by domain; "" is ONNX's
+  const Scope* outer = nullptr;                 // null: nothing around is visible
+  std::map<std::string, ir::ValueId> values;    // kNoValue: a node with a problem makes it
+  std::map<std::string, std::string> unusable;  // initializers of no use, and why
+  std::map<std::string, int> opsets;            // by domain; "" is ONNX's
   // Attributes of the call that this is the body of; null outside of functions.
   std::shared_ptr<const std::map<std::string, onnx::AttributeProto>> attributes;
 
@@ -98,8 +98,8 @@ class Importer {
   ir::Rewriter rewriter_;
   std::map<std::string, const onnx::FunctionProto*> functions_;
   Problems problems_;
-  int depth_ = 0;       // of branches and functions around a node
-  int64_t nodes_ = 0;   // seen, all scopes together
+  int depth_ = 0;      // of branches and functions around a node
+  int64_t nodes_ = 0;  // seen, all scopes together
 };
 
 }  // namespace dla::frontend

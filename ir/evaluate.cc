@@ -22,8 +22,8 @@ Tensor RunFused(const Node& node, const Tensor& anchor, const std::vector<Tensor
   std::vector<MicroArray> arrays;
   std::vector<const uint8_t*> sources;
   const auto load = [&](const Tensor& tensor) {
-    arrays.push_back({tensor.type, BroadcastStrides(tensor.shape, DenseStrides(tensor.shape),
-                                                    type.shape)});
+    arrays.push_back(
+        {tensor.type, BroadcastStrides(tensor.shape, DenseStrides(tensor.shape), type.shape)});
     sources.push_back(tensor.view().bytes);
     return writer.Load(static_cast<int>(arrays.size()) - 1, tensor.type);
   };

@@ -5,9 +5,7 @@
 namespace dla::ir {
 namespace {
 
-bool IsHalf(ElementType type) {
-  return type == ElementType::kF16 || type == ElementType::kBF16;
-}
+bool IsHalf(ElementType type) { return type == ElementType::kF16 || type == ElementType::kBF16; }
 
 Status CheckProgram(const Node& node, const std::vector<ElementType>& types) {
   const MicroProgram program = ProgramOf(node, types);

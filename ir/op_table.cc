@@ -9,12 +9,30 @@ namespace dla::ir {
 namespace {
 
 std::vector<const OpDef*> Sorted() {
-  std::vector<const OpDef*> rows = {
-      &kBatchNormalizationOp, &kConcatOp,  &kConstantOfShapeOp, &kConvOp,     &kCopyOp,
-      &kDropoutOp,            &kFlattenOp, &kGatherOp,          &kGemmOp,     &kIdentityOp,
-      &kMatMulOp,             &kPadOp,     &kReshapeOp,         &kResizeOp,   &kShapeOp,
-      &kSizeOp,               &kSliceOp,   &kSplitOp,           &kSqueezeOp,  &kStridedSliceOp,
-      &kTransposeOp,          &kUnsqueezeOp, &kUpsampleOp,      &kViewOp};
+  std::vector<const OpDef*> rows = {&kBatchNormalizationOp,
+                                    &kConcatOp,
+                                    &kConstantOfShapeOp,
+                                    &kConvOp,
+                                    &kCopyOp,
+                                    &kDropoutOp,
+                                    &kFlattenOp,
+                                    &kGatherOp,
+                                    &kGemmOp,
+                                    &kIdentityOp,
+                                    &kMatMulOp,
+                                    &kPadOp,
+                                    &kReshapeOp,
+                                    &kResizeOp,
+                                    &kShapeOp,
+                                    &kSizeOp,
+                                    &kSliceOp,
+                                    &kSplitOp,
+                                    &kSqueezeOp,
+                                    &kStridedSliceOp,
+                                    &kTransposeOp,
+                                    &kUnsqueezeOp,
+                                    &kUpsampleOp,
+                                    &kViewOp};
   for (const auto family :
        {ActivationRows, ArithmeticRows, BroadcastRows, ConstantRows, ConvTransposeRows, LogicRows,
         NormalizationRows, PoolRows, ReductionRows, ScatterRows, SoftmaxRows, SpaceRows}) {

@@ -11,8 +11,13 @@ Rewriter::Rewriter(Graph* graph) : graph_(graph) {
 void Rewriter::Begin(const Node& node) { origin_ = node; }
 
 std::string Rewriter::NewName(const std::string& wish) {
-  std::string name = wish;
-  for (int i = 2; !names_.insert(name).second; ++i) name = wish + "." + std::to_string(i);
+  if (names_.insert(wish).second) return wish;
+  // Numbers go on where they stopped, so that many values of one name stay cheap.
+  int64_t& number = numbers_.try_emplace(wish, 1).first->second;
+  std::string name;
+  do {
+    name = wish + "." + std::to_string(++number);
+  } while (!names_.insert(name).second);
   return name;
 }
 

@@ -57,6 +57,7 @@ class Rewriter {
   Node origin_;
   std::vector<Node> nodes_;
   std::set<std::string> names_;
+  std::map<std::string, int64_t> numbers_;  // the last one that was tried, by wish
 };
 
 // How often each value is used: by nodes, and as a graph output.

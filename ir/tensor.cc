@@ -182,7 +182,7 @@ std::optional<double> ImmediateOf(const Graph& graph, ValueId id) {
   const std::optional<double> number = ConstantScalar(graph, id);
   constexpr double kExact = 0x1p53;
   const ElementType type = id == kNoValue ? ElementType::kF32 : graph.values[Idx(id)].type;
-  if (!number || IsFloat(type) || (*number < kExact && *number > -kExact)) return number;
+  if (!number || IsFloat(type) || (*number<kExact&& * number> - kExact)) return number;
   return std::nullopt;
 }
 

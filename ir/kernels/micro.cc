@@ -73,8 +73,7 @@ void LoadColumn(ElementType stored, const uint8_t* from, int64_t stride, int64_t
 
 void StoreColumn(const MicroColumn& column, int64_t at, int64_t count, ElementType stored,
                  uint8_t* to, int64_t stride) {
-  DLA_CHECK(column.type() == ValueType(stored), TypeName(column.type()), " for ",
-            TypeName(stored));
+  DLA_CHECK(column.type() == ValueType(stored), TypeName(column.type()), " for ", TypeName(stored));
   const int64_t* integers = column.As<int64_t>() + at;
   const float* floats = column.As<float>() + at;
   const auto same = [](auto x) { return x; };

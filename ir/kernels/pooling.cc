@@ -58,8 +58,7 @@ template <typename T>
 void SumPoolKernel(const ConvShape& shape, const T* input, T* output) {
   ForOutputs(shape, [&](int64_t number, int64_t plane, const ConvShape::PerAxis& at) {
     double sum = 0;
-    ForWindow(shape, at,
-              [&](int64_t place) { sum += static_cast<double>(input[plane + place]); });
+    ForWindow(shape, at, [&](int64_t place) { sum += static_cast<double>(input[plane + place]); });
     output[number] = static_cast<T>(sum);
   });
 }

@@ -125,8 +125,8 @@ int EmitGelu(const AttributeMap& attributes, std::span<const int> x, MicroWriter
   return w->Mul(half, w->Plus(w->Op(MicroOp::kTanh, inner), 1));
 }
 
-// --- Clip: before opset 11 the bounds are attributes, then inputs. Constant bounds of floats become
-// attributes; others are operands of a maximum and a minimum.
+// --- Clip: before opset 11 the bounds are attributes, then inputs. Constant bounds of floats
+// become attributes; others are operands of a maximum and a minimum.
 
 bool BoundsAreAttributes(const Graph& graph, const Node& node) {
   if (!IsFloat(InputValue(graph, node, 0).type)) return false;

@@ -27,6 +27,7 @@ Status Infer(const Graph& graph, const Node& node, std::vector<TensorType>* outp
   if (input.shape.size() < 2) {
     return Malformed("the input has rank ", input.shape.size(), "; at least 2 is needed");
   }
+  if (node.opset == 6) return Unsupported("before opset 7 it is of training");
   if (GetInt(node.attributes, "training_mode", 0) != 0) {
     return Unsupported("attribute 'training_mode' is not 0");
   }

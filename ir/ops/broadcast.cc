@@ -7,8 +7,7 @@
 namespace dla::ir {
 namespace {
 
-constexpr AttributeDef kAttributes[] = {
-    {"shape", AttributeKind::kInts, "", true, "of the output"}};
+constexpr AttributeDef kAttributes[] = {{"shape", AttributeKind::kInts, "", true, "of the output"}};
 
 Status InferBroadcast(const Graph& graph, const Node& node, std::vector<TensorType>* outputs) {
   const Value& input = InputValue(graph, node, 0);

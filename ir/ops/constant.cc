@@ -9,8 +9,9 @@
 namespace dla::ir {
 namespace {
 
-constexpr AttributeDef kEyeAttributes[] = {{"dtype", AttributeKind::kType, "of the input", false, ""},
-                                           {"k", AttributeKind::kInt, "0", false, ""}};
+constexpr AttributeDef kEyeAttributes[] = {
+    {"dtype", AttributeKind::kType, "of the input", false, ""},
+    {"k", AttributeKind::kInt, "0", false, ""}};
 constexpr AttributeDef kHotAttributes[] = {{"axis", AttributeKind::kInt, "-1", false, ""}};
 constexpr AttributeDef kTriluAttributes[] = {{"upper", AttributeKind::kInt, "1", false, ""}};
 
@@ -46,7 +47,8 @@ Status EvaluateRange(const Node&, std::span<const TensorView> inputs, std::span<
   Tensor& output = outputs[0];
   for (int64_t i = 0; i < output.elements(); ++i) {
     if (IsFloat(output.type)) {
-      const double at = ReadDouble(inputs[0], 0) + static_cast<double>(i) * ReadDouble(inputs[2], 0);
+      const double at =
+          ReadDouble(inputs[0], 0) + static_cast<double>(i) * ReadDouble(inputs[2], 0);
       WriteDouble(&output, i, at);
     } else {
       WriteInt(&output, i, ReadInt(inputs[0], 0) + i * ReadInt(inputs[2], 0));
@@ -93,14 +95,13 @@ Status InferNonZero(const Graph& graph, const Node& node, std::vector<TensorType
   if (!view.present() || !IsReadable(view.type)) {
     return Unsupported("the number of results is known only when the model runs");
   }
-  outputs->push_back({ElementType::kI64,
-                      {static_cast<int64_t>(view.shape.size()),
-                       static_cast<int64_t>(NonZeros(view).size())}});
+  outputs->push_back(
+      {ElementType::kI64,
+       {static_cast<int64_t>(view.shape.size()), static_cast<int64_t>(NonZeros(view).size())}});
   return {};
 }
 
-Status EvaluateNonZero(const Node&, std::span<const TensorView> inputs,
-                       std::span<Tensor> outputs) {
+Status EvaluateNonZero(const Node&, std::span<const TensorView> inputs, std::span<Tensor> outputs) {
   const std::vector<int64_t> places = NonZeros(inputs[0]);
   const int64_t count = static_cast<int64_t>(places.size());
   const Shape strides = DenseStrides(inputs[0].shape);

@@ -69,8 +69,8 @@ Status ResolveAxis(const Node& node, size_t i, const std::vector<int64_t>& pads,
     g->output[i] = whole - pads[i] - pads[i + g->input.size()];
   } else {
     // The padding that makes the output as large as wanted; the odd entry goes to one end.
-    g->output[i] = shape.empty() ? g->input[i] * g->stride[i]
-                                 : shape[i + shape.size() - g->input.size()];
+    g->output[i] =
+        shape.empty() ? g->input[i] * g->stride[i] : shape[i + shape.size() - g->input.size()];
     const int64_t total = std::max<int64_t>(0, whole - g->output[i]);
     g->pad[i] = mode == "SAME_UPPER" ? total / 2 : total - total / 2;
   }
@@ -119,8 +119,7 @@ Status Infer(const Graph& graph, const Node& node, std::vector<TensorType>* outp
   const Value& input = InputValue(graph, node, 0);
   const Value& weight = InputValue(graph, node, 1);
   DLA_ASSIGN_OR_RETURN(const Geometry g, Resolve(node, input.shape, weight.shape));
-  if (HasInput(node, 2) &&
-      InputValue(graph, node, 2).shape != Shape{g.groups * g.out_channels}) {
+  if (HasInput(node, 2) && InputValue(graph, node, 2).shape != Shape{g.groups * g.out_channels}) {
     return Malformed("the bias has shape ", ShapeText(InputValue(graph, node, 2).shape),
                      ", there are ", g.groups * g.out_channels, " output channels");
   }
@@ -228,8 +227,8 @@ class PhaseWriter {
   Result<ValueId> Bare(const std::vector<AxisPhase>& phase) {
     const Shape shape = PartShape(phase);
     if (!HasInput(node_, 2)) {
-      return rewriter_->AddConstant(
-          Tensor::Zeros({rewriter_->value(node_.outputs[0]).type, shape}), "zeros");
+      return rewriter_->AddConstant(Tensor::Zeros({rewriter_->value(node_.outputs[0]).type, shape}),
+                                    "zeros");
     }
     Shape channel(shape.size() - 1, 1);
     channel[0] = shape[1];
@@ -252,10 +251,9 @@ class PhaseWriter {
       DLA_ASSIGN_OR_RETURN(weight, PickTaps(weight, i + 2, phase[i].taps));
     }
     if (sizes != rewriter_->value(input).shape) {
-      DLA_ASSIGN_OR_RETURN(input, rewriter_->Add("StridedSlice", {input},
-                                                 {{"sizes", sizes},
-                                                  {"starts", starts},
-                                                  {"steps", steps}}));
+      DLA_ASSIGN_OR_RETURN(
+          input, rewriter_->Add("StridedSlice", {input},
+                                {{"sizes", sizes}, {"starts", starts}, {"steps", steps}}));
     }
     begin.insert(begin.end(), end.begin(), end.end());
     std::vector<ValueId> inputs = {input, weight};
@@ -293,9 +291,8 @@ class PhaseWriter {
 };
 
 Status Lower(Rewriter* rewriter, const Node& node) {
-  DLA_ASSIGN_OR_RETURN(const Geometry g,
-                       Resolve(node, InputValue(rewriter->graph(), node, 0).shape,
-                               InputValue(rewriter->graph(), node, 1).shape));
+  DLA_ASSIGN_OR_RETURN(const Geometry g, Resolve(node, InputValue(rewriter->graph(), node, 0).shape,
+                                                 InputValue(rewriter->graph(), node, 1).shape));
   return PhaseWriter(rewriter, node, g).Run();
 }
 

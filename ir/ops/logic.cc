@@ -39,8 +39,8 @@ Status InferWhere(const Graph& graph, const Node& node, std::vector<TensorType>*
   const Value& yes = InputValue(graph, node, 1);
   const Value& no = InputValue(graph, node, 2);
   if (condition.type != ElementType::kBool || yes.type != no.type) {
-    return Malformed("the operands have types ", TypeName(condition.type), ", ",
-                     TypeName(yes.type), " and ", TypeName(no.type));
+    return Malformed("the operands have types ", TypeName(condition.type), ", ", TypeName(yes.type),
+                     " and ", TypeName(no.type));
   }
   DLA_ASSIGN_OR_RETURN(Shape shape, BroadcastOperands(graph, node));
   outputs->push_back({yes.type, std::move(shape)});

@@ -61,8 +61,8 @@ Status EvaluateMap(const Node& node, std::span<const TensorView> inputs,
   for (const TensorView& input : inputs) {
     if (!input.present()) break;  // absent operands stand last
     types.push_back(input.type);
-    arrays.push_back({input.type, BroadcastStrides(input.shape, DenseStrides(input.shape),
-                                                   output.shape)});
+    arrays.push_back(
+        {input.type, BroadcastStrides(input.shape, DenseStrides(input.shape), output.shape)});
     sources.push_back(input.bytes);
   }
   RunMicroProgram(ProgramOf(node, types), output.shape, 0, arrays, sources,

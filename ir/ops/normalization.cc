@@ -108,8 +108,8 @@ Status LowerStatistics(Rewriter* rewriter, const Node& node, const AttributeMap&
   const ElementType wanted =
       rewriter->value(input).type == ElementType::kF64 ? ElementType::kF64 : ElementType::kF32;
   if (rewriter->value(input).type != wanted) {
-    DLA_ASSIGN_OR_RETURN(
-        input, rewriter->Add("Cast", {input}, {{"to", std::string(TypeName(wanted))}}));
+    DLA_ASSIGN_OR_RETURN(input,
+                         rewriter->Add("Cast", {input}, {{"to", std::string(TypeName(wanted))}}));
   }
   AttributeMap row = attributes;
   row.erase("epsilon");
@@ -253,9 +253,9 @@ Status InferLp(const Graph& graph, const Node& node, std::vector<TensorType>* ou
   const Value& input = InputValue(graph, node, 0);
   const int64_t p = GetInt(node.attributes, "p", 2);
   if (p != 1 && p != 2) return Malformed("attribute 'p' is ", p, ", not 1 or 2");
-  DLA_RETURN_IF_ERROR(NormalizeAxis(GetInt(node.attributes, "axis", -1),
-                                    static_cast<int64_t>(input.shape.size()))
-                          .status());
+  DLA_RETURN_IF_ERROR(
+      NormalizeAxis(GetInt(node.attributes, "axis", -1), static_cast<int64_t>(input.shape.size()))
+          .status());
   outputs->push_back({input.type, input.shape});
   return {};
 }
@@ -300,11 +300,11 @@ Status LowerLrn(Rewriter* rewriter, const Node& node) {
   const ValueId factor = constant(alpha / static_cast<double>(size), "alpha");
   DLA_ASSIGN_OR_RETURN(ValueId value, rewriter->Add("Mul", {sums, factor}));
   const float bias = GetFloat(node.attributes, "bias", 1);
-  DLA_ASSIGN_OR_RETURN(
-      value, rewriter->Add("Add", {value, constant(static_cast<double>(bias), "bias")}));
+  DLA_ASSIGN_OR_RETURN(value,
+                       rewriter->Add("Add", {value, constant(static_cast<double>(bias), "bias")}));
   const float beta = GetFloat(node.attributes, "beta", 0.75f);
-  DLA_ASSIGN_OR_RETURN(
-      value, rewriter->Add("Pow", {value, constant(static_cast<double>(beta), "beta")}));
+  DLA_ASSIGN_OR_RETURN(value,
+                       rewriter->Add("Pow", {value, constant(static_cast<double>(beta), "beta")}));
   DLA_ASSIGN_OR_RETURN(value, rewriter->Add("Div", {x, value}));
   rewriter->Finish("View", {value}, {{"shape", shape}}, node.outputs[0]);
   return {};
@@ -334,8 +334,7 @@ constexpr OpDef NormalizeRow() {
 }
 
 constexpr OpDef LayerRow() {
-  OpDef row =
-      Onnx("LayerNormalization", 17, 2, 3, kLayerAttributes, InferLayer, LowerLayer);
+  OpDef row = Onnx("LayerNormalization", 17, 2, 3, kLayerAttributes, InferLayer, LowerLayer);
   row.max_outputs = 3;
   return row;
 }

@@ -1,5 +1,5 @@
-// Pad with a constant: the output walks beyond its input, and what is clipped reads as the value. The
-// other modes pick entries of the input again.
+// Pad with a constant: the output walks beyond its input, and what is clipped reads as the value.
+// The other modes pick entries of the input again.
 #include <algorithm>
 
 #include "ir/kernels/strided.h"

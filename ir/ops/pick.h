@@ -1,5 +1,5 @@
-// Picking entries of one axis by numbers that are known now: what slices with negative steps, padding
-// by copies, tiling, gathering and scattering with constant indices come to.
+// Picking entries of one axis by numbers that are known now: what slices with negative steps,
+// padding by copies, tiling, gathering and scattering with constant indices come to.
 #pragma once
 
 #include <vector>

@@ -120,6 +120,25 @@ AttributeMap PoolAttributes(const Node& node, const Window& window) {
   return attributes;
 }
 
+// Places in planes of h x w, counted along columns instead of rows: p + y + x * h for place
+// p + y * w + x.
+Status ColumnsFirst(Rewriter* rewriter, ValueId rows, const Shape& shape, ValueId output) {
+  const int64_t h = shape[2], w = shape[3];
+  const auto number = [&](int64_t value, const char* name) {
+    return rewriter->AddConstant(Tensor::Ints({}, {value}), name);
+  };
+  const ValueId width = number(w, "width");
+  DLA_ASSIGN_OR_RETURN(const ValueId line, rewriter->Add("Div", {rows, width}));  // p / w + y
+  DLA_ASSIGN_OR_RETURN(const ValueId x, rewriter->Add("Mod", {rows, width}));
+  DLA_ASSIGN_OR_RETURN(const ValueId y, rewriter->Add("Mod", {line, number(h, "height")}));
+  DLA_ASSIGN_OR_RETURN(const ValueId plane, rewriter->Add("Sub", {line, y}));
+  DLA_ASSIGN_OR_RETURN(const ValueId start, rewriter->Add("Mul", {plane, width}));
+  DLA_ASSIGN_OR_RETURN(const ValueId across, rewriter->Add("Mul", {x, number(h, "step")}));
+  DLA_ASSIGN_OR_RETURN(const ValueId within, rewriter->Add("Add", {y, across}));
+  rewriter->Finish("Add", {start, within}, {}, output);
+  return {};
+}
+
 Status LowerMax(Rewriter* rewriter, const Node& node) {
   const Shape shape = InputValue(rewriter->graph(), node, 0).shape;
   DLA_ASSIGN_OR_RETURN(const Window window, Resolve(node, shape));
@@ -128,11 +147,16 @@ Status LowerMax(Rewriter* rewriter, const Node& node) {
     rewriter->Finish("MaxPool", {node.inputs[0]}, attributes, node.outputs[0]);
   }
   if (node.outputs.size() < 2 || node.outputs[1] == kNoValue) return {};
-  if (GetInt(node.attributes, "storage_order", 0) != 0 && shape.size() > 3) {
-    return Unsupported("indices with attribute 'storage_order' 1 are not supported");
+  if (GetInt(node.attributes, "storage_order", 0) == 0 || shape.size() == 3) {
+    rewriter->Finish("MaxPoolIndices", {node.inputs[0]}, attributes, node.outputs[1]);
+    return {};
   }
-  rewriter->Finish("MaxPoolIndices", {node.inputs[0]}, attributes, node.outputs[1]);
-  return {};
+  if (shape.size() != 4) {
+    return Unsupported("attribute 'storage_order' is 1; that is supported for two spatial axes");
+  }
+  DLA_ASSIGN_OR_RETURN(const ValueId rows,
+                       rewriter->Add("MaxPoolIndices", {node.inputs[0]}, attributes));
+  return ColumnsFirst(rewriter, rows, shape, node.outputs[1]);
 }
 
 // For each output position of spatial axis i: how many entries of its window count.

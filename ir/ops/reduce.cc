@@ -61,8 +61,8 @@ Status InferArg(const Graph& graph, const Node& node, std::vector<TensorType>* o
   DLA_ASSIGN_OR_RETURN(axes, NormalizeAxes(axes, rank));
   if (input.shape[Idx(axes[0])] == 0) return Malformed("axis ", axes[0], " is empty");
   const bool keep = GetInt(node.attributes, "keepdims", 1) != 0;
-  outputs->push_back({ElementType::kI64, keep ? KeptShape(input.shape, axes)
-                                              : DroppedShape(input.shape, axes)});
+  outputs->push_back(
+      {ElementType::kI64, keep ? KeptShape(input.shape, axes) : DroppedShape(input.shape, axes)});
   return {};
 }
 
@@ -173,8 +173,7 @@ Status Lower(Rewriter* rewriter, const Node& node) {
 
 Status LowerArg(Rewriter* rewriter, const Node& node) {
   const int64_t rank = static_cast<int64_t>(InputValue(rewriter->graph(), node, 0).shape.size());
-  DLA_ASSIGN_OR_RETURN(const int64_t axis,
-                       NormalizeAxis(GetInt(node.attributes, "axis", 0), rank));
+  DLA_ASSIGN_OR_RETURN(const int64_t axis, NormalizeAxis(GetInt(node.attributes, "axis", 0), rank));
   return LowerTo(rewriter, node, node.inputs[0], node.op,
                  {{"axes", std::vector<int64_t>{axis}},
                   {"select_last_index", GetInt(node.attributes, "select_last_index", 0)}});
@@ -200,10 +199,9 @@ Status LowerGlobal(Rewriter* rewriter, const Node& node) {
                    {{"axes", axes}});
   }
   DLA_ASSIGN_OR_RETURN(const ValueId powers, PowerOfAbs(rewriter, node.inputs[0], p));
-  DLA_ASSIGN_OR_RETURN(const ValueId sum,
-                       rewriter->Add("ReduceSum", {powers}, {{"axes", axes}}));
-  rewriter->Finish("Pow", {sum, FloatLike(rewriter, sum, 1.0 / static_cast<double>(p), "root")},
-                   {}, node.outputs[0]);
+  DLA_ASSIGN_OR_RETURN(const ValueId sum, rewriter->Add("ReduceSum", {powers}, {{"axes", axes}}));
+  rewriter->Finish("Pow", {sum, FloatLike(rewriter, sum, 1.0 / static_cast<double>(p), "root")}, {},
+                   node.outputs[0]);
   return {};
 }
 

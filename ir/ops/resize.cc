@@ -1,5 +1,6 @@
-// Resize and Upsample. Mode nearest: where every axis repeats its entries k times it is the canonical
-// Resize, else entries are picked. Other modes: a product with a constant matrix for each axis.
+// Resize and Upsample. Mode nearest: where every axis repeats its entries k times it is the
+// canonical Resize, else entries are picked. Other modes: a product with a constant matrix for each
+// axis.
 #include <algorithm>
 #include <cmath>
 
@@ -129,8 +130,7 @@ Status KeepAspectRatio(const std::string& policy, const Wishes& wishes,
   for (const int64_t a : wishes.axes) {
     ResizeAxis& axis = (*axes)[Idx(a)];
     axis.scale = scale;
-    axis.output =
-        static_cast<int64_t>(std::floor(scale * static_cast<double>(axis.input) + 0.5));
+    axis.output = static_cast<int64_t>(std::floor(scale * static_cast<double>(axis.input) + 0.5));
   }
   return {};
 }
@@ -163,8 +163,7 @@ Result<std::vector<ResizeAxis>> Resolve(const Graph& graph, const Node& node) {
       axis.scale = static_cast<double>(axis.output) / static_cast<double>(axis.input);
     }
   }
-  const std::string policy =
-      GetString(node.attributes, "keep_aspect_ratio_policy", "stretch");
+  const std::string policy = GetString(node.attributes, "keep_aspect_ratio_policy", "stretch");
   if (policy != "stretch" && !wishes.sizes.empty()) {
     DLA_RETURN_IF_ERROR(KeepAspectRatio(policy, wishes, &axes));
   }
@@ -240,8 +239,8 @@ Result<ValueId> Interpolate(Rewriter* rewriter, ValueId value, size_t axis,
   shape[axis] = a.output;
   if (inner == 1) {
     DLA_ASSIGN_OR_RETURN(value, Reshaped(rewriter, value, {outer, a.input}));
-    DLA_ASSIGN_OR_RETURN(
-        value, rewriter->Add("MatMul", {value, matrix}, {{"trans_b", int64_t{1}}}));
+    DLA_ASSIGN_OR_RETURN(value,
+                         rewriter->Add("MatMul", {value, matrix}, {{"trans_b", int64_t{1}}}));
   } else {
     DLA_ASSIGN_OR_RETURN(value, Reshaped(rewriter, value, {outer, a.input, inner}));
     DLA_ASSIGN_OR_RETURN(value, rewriter->Add("MatMul", {matrix, value}));
@@ -266,8 +265,7 @@ Status Extrapolate(Rewriter* rewriter, const Node& node, const ResizeModes& mode
   }
   const ValueId where = rewriter->AddConstant(std::move(mask), "outside");
   const float number = GetFloat(node.attributes, "extrapolation_value", 0);
-  const ValueId fill =
-      FloatLike(rewriter, value, static_cast<double>(number), "extrapolation");
+  const ValueId fill = FloatLike(rewriter, value, static_cast<double>(number), "extrapolation");
   rewriter->Finish("Where", {where, fill, value}, {}, node.outputs[0]);
   return {};
 }

@@ -31,8 +31,7 @@ Status EvaluateRow(const Node& node, std::span<const TensorView> inputs,
   for (const TensorView& input : inputs) {
     if (!input.present()) break;  // absent operands stand last
     types.push_back(input.type);
-    arrays.push_back(
-        {input.type, BroadcastStrides(input.shape, DenseStrides(input.shape), shape)});
+    arrays.push_back({input.type, BroadcastStrides(input.shape, DenseStrides(input.shape), shape)});
     sources.push_back(input.bytes);
   }
   if (outputs[0].elements() == 0) return {};

@@ -32,8 +32,7 @@ Result<int64_t> Wrapped(int64_t index, int64_t extent) {
 Result<Rows> ElementRows(const Node& node, const Shape& data, const Shape& indices,
                          const std::vector<int64_t>& numbers) {
   const int64_t rank = static_cast<int64_t>(data.size());
-  DLA_ASSIGN_OR_RETURN(const int64_t axis,
-                       NormalizeAxis(GetInt(node.attributes, "axis", 0), rank));
+  DLA_ASSIGN_OR_RETURN(const int64_t axis, NormalizeAxis(GetInt(node.attributes, "axis", 0), rank));
   if (indices.size() != data.size()) {
     return Malformed("the indices have rank ", indices.size(), ", the data has rank ", rank);
   }
@@ -82,8 +81,7 @@ Result<Rows> PrefixRows(const Node& node, const Shape& data, const Shape& indice
       row = static_cast<int64_t>(n) / an_entry * (outer.empty() ? 1 : strides[Idx(batch) - 1]);
     }
     for (int64_t k = 0; k < depth; ++k) {
-      DLA_ASSIGN_OR_RETURN(const int64_t at,
-                           Wrapped(numbers[n + Idx(k)], outer[Idx(batch + k)]));
+      DLA_ASSIGN_OR_RETURN(const int64_t at, Wrapped(numbers[n + Idx(k)], outer[Idx(batch + k)]));
       row += at * strides[Idx(batch + k)];
     }
     result.rows.push_back(row);
@@ -94,8 +92,7 @@ Result<Rows> PrefixRows(const Node& node, const Shape& data, const Shape& indice
 Result<Rows> Resolve(const Graph& graph, const Node& node) {
   const Value& data = InputValue(graph, node, 0);
   const Value& indices = InputValue(graph, node, 1);
-  DLA_ASSIGN_OR_RETURN(const std::vector<int64_t> numbers,
-                       RequireInts(graph, node, 1, "indices"));
+  DLA_ASSIGN_OR_RETURN(const std::vector<int64_t> numbers, RequireInts(graph, node, 1, "indices"));
   const bool prefix = node.op == "GatherND" || node.op == "ScatterND";
   return prefix ? PrefixRows(node, data.shape, indices.shape, numbers)
                 : ElementRows(node, data.shape, indices.shape, numbers);
@@ -119,10 +116,10 @@ Status LowerGather(Rewriter* rewriter, const Node& node) {
   const Shape data = InputValue(rewriter->graph(), node, 0).shape;
   const Shape wanted = rewriter->value(node.outputs[0]).shape;
   DLA_ASSIGN_OR_RETURN(const Rows rows, Resolve(rewriter->graph(), node));
-  DLA_ASSIGN_OR_RETURN(const ValueId flat,
-                       Reshaped(rewriter, node.inputs[0],
-                                {ElementCount(data) / std::max<int64_t>(1, rows.inner),
-                                 rows.inner}));
+  DLA_ASSIGN_OR_RETURN(
+      const ValueId flat,
+      Reshaped(rewriter, node.inputs[0],
+               {ElementCount(data) / std::max<int64_t>(1, rows.inner), rows.inner}));
   DLA_ASSIGN_OR_RETURN(const ValueId picked, Pick(rewriter, flat, 0, rows.rows));
   return Reshaped(rewriter, picked, wanted, node.outputs[0]).status();
 }
@@ -160,8 +157,7 @@ Status LowerScatter(Rewriter* rewriter, const Node& node) {
   DLA_ASSIGN_OR_RETURN(const ValueId data, Reshaped(rewriter, node.inputs[0], {count, inner}));
   ValueId all = data;
   if (updates > 0) {
-    DLA_ASSIGN_OR_RETURN(const ValueId more,
-                         Reshaped(rewriter, node.inputs[2], {updates, inner}));
+    DLA_ASSIGN_OR_RETURN(const ValueId more, Reshaped(rewriter, node.inputs[2], {updates, inner}));
     DLA_ASSIGN_OR_RETURN(all, rewriter->Add("Concat", {data, more}, {{"axis", int64_t{0}}}));
   }
   DLA_ASSIGN_OR_RETURN(const ValueId picked, Pick(rewriter, all, 0, sources));

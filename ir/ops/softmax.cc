@@ -1,5 +1,5 @@
-// Softmax, LogSoftmax and Hardmax over one axis; before opset 13 over all axes from `axis` on, taken
-// as one.
+// Softmax, LogSoftmax and Hardmax over one axis; before opset 13 over all axes from `axis` on,
+// taken as one.
 #include "ir/ops/ops.h"
 #include "ir/ops/row.h"
 

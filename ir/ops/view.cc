@@ -144,6 +144,9 @@ Status InferSame(const Graph& graph, const Node& node, std::vector<TensorType>* 
   if (HasInput(node, 2) && ConstantScalar(graph, node.inputs[2]).value_or(1) != 0) {
     return Unsupported("input 'training_mode' must be the constant false");
   }
+  if (node.op == "Dropout" && node.opset == 6) {
+    return Unsupported("before opset 7 it is of training");
+  }
   // Dropout's mask has the input's type before opset 10.
   const bool old = node.opset > 0 && node.opset < 10;
   *outputs = {{input.type, input.shape}, {old ? input.type : ElementType::kBool, input.shape}};

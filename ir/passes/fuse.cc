@@ -115,7 +115,8 @@ class Fuser {
     std::set<size_t> members;
     std::set<ValueId> operands;
     size_t micro_ops = KindOf(anchor) == OpKind::kMap || KindOf(anchor) == OpKind::kRow
-                           ? MicroOpsOf(*graph_, graph_->nodes[anchor]) : 8;
+                           ? MicroOpsOf(*graph_, graph_->nodes[anchor])
+                           : 8;
     size_t closed = 0;
     // A last value that is seen outside cannot be followed by anything.
     std::string last = graph_->nodes[anchor].op;

@@ -96,8 +96,7 @@ class Simplifier {
       return false;
     }
     const auto it = pad->attributes.find("value");
-    const bool integer =
-        it != pad->attributes.end() && std::holds_alternative<int64_t>(it->second);
+    const bool integer = it != pad->attributes.end() && std::holds_alternative<int64_t>(it->second);
     if (integer) return false;
     const float value = GetFloat(pad->attributes, "value", 0);
     if (value != (max ? -std::numeric_limits<float>::infinity() : 0.0f)) return false;
