@@ -81,7 +81,7 @@ std::vector<float> RunOn(const OneNode& node, int64_t bytes, int64_t passes,
 }
 
 TEST(Passes, SoftmaxOfALongRow) {
-  const OneNode node = {"Softmax", {5, 3000}, {5, 3000}, {{"axis", int64_t{1}}}};
+  const OneNode node = {"Softmax", {5, 3000}, {5, 3000}, {{"axes", std::vector<int64_t>{1}}}};
   const std::vector<float> x = RandomInput(15000, 31);
   for (const auto& [bytes, passes] : {std::pair<int64_t, int64_t>(65536, 0), {4096, 3}, {512, 3}}) {
     SCOPED_TRACE(bytes);
