@@ -116,7 +116,9 @@ Status Importer::CheckModel(Scope* scope) {
 }
 
 Status Importer::CheckConstants() const {
-  for (const auto& [name, tensor] : options_.consts) {
+  for (const auto& given : options_.consts) {
+    const std::string& name = given.first;
+    const ir::Tensor& tensor = given.second;
     const auto is_it = [&](const auto& input) { return input.name() == name; };
     const auto& inputs = model_.graph().input();
     const auto input = std::find_if(inputs.begin(), inputs.end(), is_it);
