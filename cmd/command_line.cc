@@ -37,7 +37,7 @@ std::string UnknownOption(const CLI::App& app, int argc, char** argv) {
 int Parsed(const std::string& tool, CLI::App* app, int argc, char** argv,
            const std::function<int()>& run) {
   app->set_version_flag(
-      "--version", tool + " " + DLA_VERSION + " (program format DLA1 1.0, ONNX opsets 7 to 17)");
+      "--version", tool + " " + DLA_VERSION + " (program format DLA1 1.0, ONNX opsets 6 to 23)");
   try {
     app->parse(argc, argv);
   } catch (const CLI::Success& success) {  // --help, --version
