@@ -96,7 +96,8 @@ class Planner {
   // Every given group and value exists, and each value can stay where it is said to.
   Status CheckGiven() const {
     if (rules_.given == nullptr) return Status();
-    for (const auto& [name, mapping] : rules_.given->groups) {
+    for (const auto& given : rules_.given->groups) {
+      const std::string& name = given.first;  // not a structured binding: Clang 14 captures none
       const bool known = std::any_of(graph_.nodes.begin(), graph_.nodes.end(),
                                      [&](const ir::Node& node) { return node.name == name; });
       if (!known) return Usage("group '", name, "': the model has no group of that name");
