@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "machine/timing.h"
+#include "scheduler/dram.h"
 #include "scheduler/predict.h"
 #include "scheduler/transfers.h"
 #include "support/checked.h"
@@ -11,11 +12,6 @@ namespace dla::scheduler {
 namespace {
 
 size_t At(int i) { return static_cast<size_t>(i); }
-
-bool IsPackedWeight(const ir::Nest& nest, size_t o) {
-  return nest.anchor == ir::Anchor::kContraction && o == ir::Nest::kWeight &&
-         nest.operands[o].is_constant;
-}
 
 // Sum over all tiles of `dims` of per_tile(product of the tile's lengths): every dimension has
 // blocks of the full size and perhaps one remainder, so at most 2^(dimensions) cases.
@@ -52,7 +48,8 @@ BoundTables::BoundTables(const ir::Nest& nest, const machine::Target& target,
     const int64_t partial_bytes = contracts ? TypeBytes(AccumulatorType(nest, target), 1) : 1;
     OperandTable table = {
         .axes = {},
-        .footprint = Footprint(operand, element_bytes, IsPackedWeight(nest, o), target.dram),
+        .footprint = Footprint(operand, element_bytes, IsPackedWeight(nest, static_cast<int>(o)),
+                               target.dram),
         .spill_footprint = Footprint(operand, partial_bytes, true, target.dram),
         .dims = DependenceMask(nest, static_cast<int>(o))};
     for (const ir::Axis& axis : operand.axes) {

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "scheduler/axis_lengths.h"
+#include "scheduler/dram.h"
 #include "scheduler/footprint.h"
 #include "scheduler/transfers.h"
 #include "scheduler/work.h"
@@ -33,9 +34,7 @@ OperandClass ClassOf(const ir::Nest& nest, int operand) {
 }
 
 bool IsPacked(const ir::Nest& nest, int operand) {
-  return operand == kAccumulator ||
-         (nest.anchor == ir::Anchor::kContraction && operand == ir::Nest::kWeight &&
-          nest.operands[At(operand)].is_constant);
+  return operand == kAccumulator || IsPackedWeight(nest, operand);
 }
 
 // The dimension along which the operand rolls. Tiles share lines with the one before only where
