@@ -32,7 +32,7 @@ struct Options {
   std::string model, output;
   std::string target = "edge32";
   std::vector<std::string> memories, dims, shapes, consts;
-  std::string optimize = "balanced", residency = "one-step", fuse = "on";
+  std::string optimize = "balanced", residency = "one-step", fuse = "on", place = "exact";
   std::string schedule, use_schedule, report, dump_dir, stop_after, print_target;
   bool check = false, list_targets = false, list_ops = false, no_host = false;
   bool quiet = false, verbose = false;
@@ -53,6 +53,8 @@ void Describe(CLI::App* app, Options* o) {
   app->add_option("--optimize", o->optimize, "latency, traffic, energy, edp or balanced (default)")
       ->type_name("WHAT");
   app->add_option("--residency", o->residency, "none or one-step (default)")->type_name("POLICY");
+  app->add_option("--place", o->place, "color, best-fit, hill-climb or exact (default)")
+      ->type_name("METHOD");
   app->add_option("--fuse", o->fuse, "on (default) or off")->type_name("on|off");
   app->add_option("--schedule", o->schedule, "write the schedule as JSON")->type_name("FILE");
   app->add_option("--use-schedule", o->use_schedule,
@@ -136,7 +138,8 @@ std::string CommandLineOf(const Options& o) {
   for (const std::string& memory : o.memories) text += " --mem " + memory;
   for (const std::string& dim : o.dims) text += " --dim " + dim;
   for (const std::string& shape : o.shapes) text += " --shape " + shape;
-  return text + " --optimize " + o.optimize + " --residency " + o.residency + " --fuse " + o.fuse;
+  return text + " --optimize " + o.optimize + " --residency " + o.residency + " --place " +
+         o.place + " --fuse " + o.fuse;
 }
 
 Result<scheduler::ScheduleOptions> ScheduleOptionsOf(const Options& o) {
@@ -151,6 +154,11 @@ Result<scheduler::ScheduleOptions> ScheduleOptionsOf(const Options& o) {
   } else if (o.residency != "one-step") {
     return Usage("--residency ", o.residency, ": none or one-step expected");
   }
+  const auto place = scheduler::ParsePlaceMethod(o.place);
+  if (!place) {
+    return Usage("--place ", o.place, ": color, best-fit, hill-climb or exact expected");
+  }
+  options.placement.method = *place;
   if (!o.quiet && isatty(STDERR_FILENO) != 0) {
     options.progress = [](size_t done, size_t groups) {
       std::fprintf(stderr, done == groups ? "\r\033[K" : "\rmapping layer %zu of %zu", done + 1,

@@ -130,10 +130,9 @@ class DramLayout {
         next[space] += RoundUp(region.bytes, kRegionAlignBytes);
       }
     }
-    const std::optional<PlacementSolution> solution = Place(problem);
-    DLA_CHECK(solution.has_value(), "DRAM without a limit was not placed");
+    const PlacementSolution solution = PlaceLow(problem, {.method = PlaceMethod::kBestFit});
     for (size_t t = 0; t < temporaries.size(); ++t) {
-      schedule_.regions[temporaries[t]].address = solution->offsets[t];
+      schedule_.regions[temporaries[t]].address = solution.offsets[t];
     }
   }
 

@@ -119,7 +119,7 @@ void ListResidents(const ir::Graph& graph, const ResidencyPlan& plan, Schedule* 
 }
 
 // Addresses in one scratchpad for all residents and tile buffers; false if no placement was found.
-bool PlaceMemory(int memory, Schedule* schedule) {
+bool PlaceMemory(int memory, const PlacementOptions& options, Schedule* schedule) {
   const machine::Memory& m = schedule->target.memories[At(memory)];
   PlacementProblem problem = {.capacity_bytes = UsableBytes(m)};
   std::vector<int64_t*> addresses;
@@ -138,7 +138,7 @@ bool PlaceMemory(int memory, Schedule* schedule) {
       addresses.push_back(&buffer.address);
     }
   }
-  const std::optional<PlacementSolution> solution = Place(problem);
+  const std::optional<PlacementSolution> solution = Place(problem, options).solution;
   if (!solution) return false;
   DLA_CHECK(Validate(problem, *solution) == PlacementFault::kNone, "placement in ", m.name);
   for (size_t i = 0; i < addresses.size(); ++i) *addresses[i] = solution->offsets[i];
@@ -146,9 +146,9 @@ bool PlaceMemory(int memory, Schedule* schedule) {
 }
 
 // Places every scratchpad; -1, or the memory for which no placement was found.
-int PlaceAll(Schedule* schedule) {
+int PlaceAll(const PlacementOptions& options, Schedule* schedule) {
   for (int m = 0; m < static_cast<int>(schedule->target.memories.size()); ++m) {
-    if (!PlaceMemory(m, schedule)) return m;
+    if (!PlaceMemory(m, options, schedule)) return m;
   }
   return -1;
 }
@@ -190,7 +190,7 @@ Result<Schedule> MakeSchedule(const ir::Graph& graph, const machine::Target& tar
     schedule.groups = MakeGroups(graph, nests, *plan);
     for (ScheduledGroup& group : schedule.groups) ListBuffers(target, &group);
     ListResidents(graph, *plan, &schedule);
-    const int memory = PlaceAll(&schedule);
+    const int memory = PlaceAll(options.placement, &schedule);
     if (memory >= 0) {
       rules.forbidden.insert(LargestResident(schedule, memory));
       continue;

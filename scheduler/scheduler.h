@@ -7,6 +7,7 @@
 #include "machine/target.h"
 #include "scheduler/given_schedule.h"
 #include "scheduler/objective.h"
+#include "scheduler/placement.h"
 #include "scheduler/schedule.h"
 #include "support/status.h"
 
@@ -20,6 +21,7 @@ enum class ResidencyPolicy : uint8_t {
 struct ScheduleOptions {
   Objective objective = Objective::kBalanced;
   ResidencyPolicy residency = ResidencyPolicy::kOneStep;
+  PlacementOptions placement;
   // Mappings and residents that the user gives (whole or partial); may be null.
   const GivenSchedule* given = nullptr;
   // Called before each group is mapped, and at the end with done == groups; may be empty.
