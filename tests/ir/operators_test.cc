@@ -139,6 +139,17 @@ TEST(Operators, SoftmaxDependsOnTheOpset) {
              {0.11920292f, 0.11920292f, 0.88079708f, 0.88079708f});
 }
 
+TEST(Operators, SlopesOfPReluDependOnTheOpset) {
+  const auto run = [](int opset) {
+    GraphBuilder b(opset);
+    const ValueId y =
+        b.Node("PRelu", "y", {b.Input("x", {1, 2, 2}), b.Floats("slope", {2}, {10, 100})});
+    return Compute(b.Build({y}), {{"x", Tensor::Floats({1, 2, 2}, {-1, -2, -3, 4})}});
+  };
+  ExpectNear(run(6), {-10, -20, -300, 4});  // by channel
+  ExpectNear(run(7), {-10, -200, -30, 4});  // by the last axis, as shapes broadcast
+}
+
 TEST(Operators, ConvByHand) {
   GraphBuilder b;
   // Two groups of one channel, two outputs each; kernel 1x2, stride 2 in columns, padding (0, 1).
