@@ -32,7 +32,7 @@ struct Options {
   std::string model, output;
   std::string target = "edge32";
   std::vector<std::string> memories, dims, shapes, consts;
-  std::string optimize = "balanced", residency = "one-step", fuse = "on", place = "exact";
+  std::string optimize = "balanced", residency = "best", fuse = "on", place = "exact";
   std::string schedule, use_schedule, report, dump_dir, stop_after, print_target;
   bool check = false, list_targets = false, list_ops = false, no_host = false;
   bool quiet = false, verbose = false;
@@ -52,7 +52,10 @@ void Describe(CLI::App* app, Options* o) {
       ->type_name("INPUT=FILE");
   app->add_option("--optimize", o->optimize, "latency, traffic, energy, edp or balanced (default)")
       ->type_name("WHAT");
-  app->add_option("--residency", o->residency, "none or one-step (default)")->type_name("POLICY");
+  app->add_option(
+         "--residency", o->residency,
+         "none, one-step, onsram, best (default), exact or infinite (scratchpads without limits)")
+      ->type_name("POLICY");
   app->add_option("--place", o->place, "color, best-fit, hill-climb or exact (default)")
       ->type_name("METHOD");
   app->add_option("--fuse", o->fuse, "on (default) or off")->type_name("on|off");
@@ -149,11 +152,12 @@ Result<scheduler::ScheduleOptions> ScheduleOptionsOf(const Options& o) {
     return Usage("--optimize ", o.optimize, ": latency, traffic, energy, edp or balanced expected");
   }
   options.objective = *objective;
-  if (o.residency == "none") {
-    options.residency = scheduler::ResidencyPolicy::kNone;
-  } else if (o.residency != "one-step") {
-    return Usage("--residency ", o.residency, ": none or one-step expected");
+  const auto residency = scheduler::ParseResidencyPolicy(o.residency);
+  if (!residency) {
+    return Usage("--residency ", o.residency,
+                 ": none, one-step, onsram, best, exact or infinite expected");
   }
+  options.residency = *residency;
   const auto place = scheduler::ParsePlaceMethod(o.place);
   if (!place) {
     return Usage("--place ", o.place, ": color, best-fit, hill-climb or exact expected");

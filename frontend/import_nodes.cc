@@ -112,6 +112,9 @@ Status Importer::TryNode(const onnx::NodeProto& proto, Scope* scope) {
     if (function == nullptr) return Unsupported("the operator is not supported");
     return InlineCall(proto, *function, scope);
   }
+  if (!scope->opsets.contains("")) {
+    return Malformed("the model imports no version of the ONNX operators");
+  }
   if (proto.op_type() == "Constant") return AddConstantNode(proto, scope);
   if (proto.op_type() == "If") return InlineIf(proto, scope);
   const ir::OpDef* def = ir::FindOperator(proto.op_type());

@@ -100,11 +100,11 @@ Result<ir::Graph> Importer::Run() {
 Status Importer::CheckModel(Scope* scope) {
   if (!model_.has_graph()) return Malformed("the file holds no graph; is it an ONNX model?");
   scope->opsets = OpsetsOf(model_.opset_import());
+  if (scope->opsets.empty()) return Malformed("the model imports no operator set");
+  // A model may consist of operators of other domains alone; each node is judged by itself then.
   const auto opset = scope->opsets.find("");
-  if (opset == scope->opsets.end()) {
-    return Malformed("the model imports no version of the ONNX operators");
-  }
-  if (opset->second < ir::kOldestOpset || opset->second > ir::kNewestOpset) {
+  if (opset != scope->opsets.end() &&
+      (opset->second < ir::kOldestOpset || opset->second > ir::kNewestOpset)) {
     return Unsupported("opset ", opset->second, " is not supported, only ", ir::kOldestOpset,
                        " to ", ir::kNewestOpset);
   }

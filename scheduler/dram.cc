@@ -7,6 +7,7 @@
 #include "scheduler/predict.h"
 #include "scheduler/residency.h"
 #include "scheduler/transfers.h"
+#include "scheduler/value_flow.h"
 #include "support/checked.h"
 
 namespace dla::scheduler {
@@ -31,13 +32,6 @@ int SpaceOf(DramKind kind) {
   return 3;
 }
 constexpr int kTemporarySpace = 3;
-
-// Bytes of all indices of an operand, once each.
-int64_t DenseBytes(const ir::Operand& operand, ElementType type) {
-  int64_t elements = 1;
-  for (const ir::Axis& axis : operand.axes) elements *= axis.bound;
-  return TypeBytes(type, elements);
-}
 
 class DramLayout {
  public:
@@ -87,8 +81,7 @@ class DramLayout {
       if (StaysOnChip(group.mapping.operands[At(o)]) || is_local) continue;
       const ir::ValueId root = graph_.values[At(group.nest.operands[At(o)].value)].storage.root;
       if (IsPackedWeight(group.nest, o)) {
-        AddOwn(g, DramKind::kPackedWeight, root,
-               DenseBytes(group.nest.operands[At(o)], group.nest.operands[At(o)].type));
+        AddOwn(g, DramKind::kPackedWeight, root, DenseBytes(group.nest.operands[At(o)]));
       } else {
         const bool constant = graph_.values[At(root)].constant != nullptr;
         AddValue(root, constant ? DramKind::kConstant : DramKind::kTemporary, g, g + 1);
@@ -96,8 +89,9 @@ class DramLayout {
     }
     for (const Transfer& transfer : TransfersOf(group.nest, group.mapping)) {
       if (transfer.operand != kAccumulator || !transfer.is_store) continue;
-      const ElementType type = AccumulatorType(group.nest, schedule_.target);
-      AddOwn(g, DramKind::kSpill, ir::kNoValue, DenseBytes(group.nest.operands.back(), type));
+      ir::Operand sums = group.nest.operands.back();
+      sums.type = AccumulatorType(group.nest, schedule_.target);
+      AddOwn(g, DramKind::kSpill, ir::kNoValue, DenseBytes(sums));
     }
   }
 

@@ -85,6 +85,23 @@ std::string ReportText(const ir::Graph& graph, const Schedule& schedule) {
       "%lld DRAM bytes (%lld on the bus), %lld MACs, DRAM footprint %lld bytes\n",
       static_cast<long long>(totals.dram_bytes()), static_cast<long long>(totals.dram_bus_bytes()),
       static_cast<long long>(totals.macs_array), static_cast<long long>(DramFootprint(schedule)));
+  const TrafficBound& bound = schedule.residency.bound;
+  const auto above = [](int64_t reached, int64_t least) {
+    return 100.0 *
+           (static_cast<double>(reached) / static_cast<double>(std::max<int64_t>(least, 1)) - 1);
+  };
+  text += Format(
+      "residency %s: %zu values stay on chip; any residency: at least %lld DRAM bytes (%.1f%% "
+      "above) "
+      "and %lld cycles (%.1f%% above)\n",
+      std::string(ResidencyPolicyName(schedule.residency.policy)).c_str(),
+      schedule.residents.size(), static_cast<long long>(bound.dram_bytes),
+      above(totals.dram_bytes(), bound.dram_bytes), static_cast<long long>(bound.cycles),
+      above(totals.cycles, bound.cycles));
+  if (schedule.residency.given_up > 0) {
+    text += Format("%d values were given up because no addresses were found for them\n",
+                   schedule.residency.given_up);
+  }
   return text;
 }
 

@@ -1,10 +1,10 @@
 #include "scheduler/residency.h"
 
 #include <algorithm>
-#include <limits>
-#include <map>
 
+#include "scheduler/group_costs.h"
 #include "scheduler/predict.h"
+#include "scheduler/value_flow.h"
 #include "support/checked.h"
 
 namespace dla::scheduler {
@@ -12,144 +12,87 @@ namespace {
 
 size_t At(int i) { return static_cast<size_t>(i); }
 
-constexpr double kImpossible = std::numeric_limits<double>::infinity();
-
-ir::ValueId RootOf(const ir::Graph& graph, const ir::Operand& operand) {
-  if (operand.is_local) return ir::kNoValue;
-  return graph.values[At(operand.value)].storage.root;
-}
-
-// Groups that write or read each root.
-struct Flow {
-  std::vector<size_t> writers, readers;
+// A value that may stay, as an item of the problem (or pinned by the user).
+struct Candidate {
+  ir::ValueId root = ir::kNoValue;
+  int64_t bytes = 0;
+  int first_group = 0;
+  int end_group = 0;
+  std::vector<int> memories;
+  bool is_one_step = false;
+  int pinned = -1;  // the memory in which the user wants it
 };
-
-std::map<ir::ValueId, Flow> FlowsOf(const ir::Graph& graph, const std::vector<ir::Nest>& nests) {
-  std::map<ir::ValueId, Flow> flows;
-  for (size_t g = 0; g < nests.size(); ++g) {
-    for (int o = 0; o <= nests[g].output(); ++o) {
-      if (nests[g].operands[At(o)].is_local) continue;
-      Flow& flow = flows[RootOf(graph, nests[g].operands[At(o)])];
-      (o == nests[g].output() ? flow.writers : flow.readers).push_back(g);
-    }
-  }
-  return flows;
-}
-
-bool IsGraphOutput(const ir::Graph& graph, ir::ValueId root) {
-  return std::any_of(graph.outputs.begin(), graph.outputs.end(), [&](ir::ValueId v) {
-    return v == root || graph.values[At(v)].storage.root == root;
-  });
-}
 
 class Planner {
  public:
   Planner(const ir::Graph& graph, const std::vector<ir::Nest>& nests, const ResidencyRules& rules,
           Searcher* searcher)
-      : graph_(graph), nests_(nests), rules_(rules), searcher_(*searcher) {
-    const auto flows = FlowsOf(graph, nests);
-    handed_over_.resize(nests.size(), ir::kNoValue);
-    for (size_t g = 0; g + 1 < nests.size(); ++g) {
-      const ir::ValueId root = RootOf(graph, nests[g].operands.back());
-      const Flow& flow = flows.at(root);
-      const bool only_next = std::all_of(flow.readers.begin(), flow.readers.end(),
-                                         [&](size_t reader) { return reader == g + 1; });
-      const bool moves =
-          nests[g].anchor == ir::Anchor::kMove || nests[g + 1].anchor == ir::Anchor::kMove;
-      if (flow.writers.size() == 1 && !flow.readers.empty() && only_next && !moves &&
-          !IsGraphOutput(graph, root)) {
-        handed_over_[g] = root;
-      }
-    }
+      : graph_(graph),
+        nests_(nests),
+        rules_(rules),
+        searcher_(*searcher),
+        costs_(nests, searcher),
+        flows_(FlowsOf(graph, nests)) {
+    by_root_.resize(graph.values.size(), -1);
+    for (const auto& [root, flow] : flows_) AddCandidate(root, flow);
   }
 
   Result<ResidencyPlan> Run(const std::function<void(size_t, size_t)>& progress) {
-    DLA_RETURN_IF_ERROR(CheckGiven());
-    // states[g]: choices for the result of group g; least[g][s]: cost of groups 0..g when it is s.
-    std::vector<std::vector<int>> states(nests_.size());
-    std::vector<std::vector<double>> least(nests_.size());
-    std::vector<std::vector<size_t>> from(nests_.size());
+    DLA_RETURN_IF_ERROR(ReadGiven());
     for (size_t g = 0; g < nests_.size(); ++g) {
       if (progress) progress(g, nests_.size());
-      states[g] = Choices(g);
-      const std::vector<int> before = g == 0 ? std::vector<int>{-1} : states[g - 1];
-      for (const int after : states[g]) {
-        double best = kImpossible;
-        size_t best_from = 0;
-        for (size_t s = 0; s < before.size(); ++s) {
-          const double cost = (g == 0 ? 0 : least[g - 1][s]) + Cost(g, before[s], after);
-          if (cost < best) best = cost, best_from = s;
-        }
-        least[g].push_back(best);
-        from[g].push_back(best_from);
-      }
-      if (*std::min_element(least[g].begin(), least[g].end()) == kImpossible) {
-        if (!given_fault_.ok()) return given_fault_;
-        return DoesNotFit("node '", graph_.nodes[g].name, "'");
-      }
+      if (Mapped(g, {}) != nullptr) continue;
+      if (!given_fault_.ok()) return given_fault_;
+      return DoesNotFit("node '", graph_.nodes[g].name, "'");
     }
     if (progress) progress(nests_.size(), nests_.size());
-    return TraceBack(states, least, from);
+    const ResidencyProblem problem = Problem();
+    const ResidencyResult result = SolveResidency(problem, rules_.options);
+    DLA_CHECK(result.failed_step < 0, "a group that was mapped does not fit");
+    return Write(result);
   }
 
  private:
-  // Every given group and value exists, and each value can stay where it is said to.
-  Status CheckGiven() const {
-    if (rules_.given == nullptr) return Status();
-    for (const auto& given : rules_.given->groups) {
-      const std::string& name = given.first;  // not a structured binding: Clang 14 captures none
-      const bool known = std::any_of(graph_.nodes.begin(), graph_.nodes.end(),
-                                     [&](const ir::Node& node) { return node.name == name; });
-      if (!known) return Usage("group '", name, "': the model has no group of that name");
+  void AddCandidate(ir::ValueId root, const ValueFlow& flow) {
+    if (!CanStay(root, flow)) return;
+    Candidate candidate = {.root = root,
+                           .bytes = RootBytes(graph_, root),
+                           .first_group = flow.writers.front(),
+                           .end_group = flow.readers.back() + 1};
+    candidate.is_one_step = flow.writers.size() == 1 &&
+                            flow.readers.front() == flow.writers.front() + 1 &&
+                            flow.readers.back() == flow.writers.front() + 1;
+    for (size_t m = 0; m < searcher_.target().memories.size(); ++m) {
+      if (Holds(m, root, flow, candidate.bytes)) candidate.memories.push_back(static_cast<int>(m));
     }
-    if (!rules_.given->values) return Status();
-    for (const auto& [name, memory] : *rules_.given->values) {
-      const int m = searcher_.target().MemoryIndex(memory);
-      if (m < 0) return Usage("value '", name, "': there is no scratchpad '", memory, "'");
-      bool can_stay = false;
-      for (size_t g = 0; g < nests_.size(); ++g) {
-        if (handed_over_[g] == ir::kNoValue || NameOf(handed_over_[g]) != name) continue;
-        const std::vector<int> choices = AllChoices(g);
-        can_stay = std::find(choices.begin(), choices.end(), m) != choices.end();
-      }
-      if (!can_stay) {
-        return Usage(
-            "value '", name, "' cannot stay in '", memory,
-            "': only a value that one group makes and only the next one uses can stay, in ",
-            "a scratchpad that holds its classes and is large enough");
-      }
-    }
-    return Status();
+    if (candidate.memories.empty()) return;
+    by_root_[At(root)] = static_cast<int>(candidates_.size());
+    candidates_.push_back(std::move(candidate));
   }
 
-  const std::string& NameOf(ir::ValueId value) const { return graph_.values[At(value)].name; }
-
-  // The choices for the result of group g: -1, or a scratchpad in which it stays.
-  std::vector<int> Choices(size_t g) const {
-    if (rules_.forbidden.count(static_cast<int>(g)) != 0) return {-1};
-    if (rules_.given == nullptr || !rules_.given->values) return AllChoices(g);
-    if (handed_over_[g] == ir::kNoValue) return {-1};
-    const auto it = rules_.given->values->find(NameOf(handed_over_[g]));
-    if (it == rules_.given->values->end()) return {-1};
-    return {searcher_.target().MemoryIndex(it->second)};
+  // Made and read by groups that compute, and by nothing outside.
+  bool CanStay(ir::ValueId root, const ValueFlow& flow) const {
+    if (flow.writers.empty() || flow.readers.empty() || flow.is_graph_output) return false;
+    const auto moves = [&](int g) { return nests_[At(g)].anchor == ir::Anchor::kMove; };
+    return flow.writers.front() < flow.readers.front() &&
+           flow.writers.back() < flow.readers.back() &&
+           graph_.values[At(root)].constant == nullptr &&
+           std::none_of(flow.writers.begin(), flow.writers.end(), moves) &&
+           std::none_of(flow.readers.begin(), flow.readers.end(), moves);
   }
 
-  std::vector<int> AllChoices(size_t g) const {
-    std::vector<int> choices = {-1};
-    const ir::ValueId root = handed_over_[g];
-    if (root == ir::kNoValue) return choices;
-    const auto& memories = searcher_.target().memories;
-    for (size_t m = 0; m < memories.size(); ++m) {
-      bool holds = memories[m].Holds(nests_[g].operands.back().cls);
-      for (int o = 0; o < nests_[g + 1].output(); ++o) {
-        const ir::Operand& operand = nests_[g + 1].operands[At(o)];
+  bool Holds(size_t m, ir::ValueId root, const ValueFlow& flow, int64_t bytes) const {
+    const machine::Memory& memory = searcher_.target().memories[m];
+    bool holds = RoundUp(bytes, memory.align_bytes) < UsableBytes(memory);
+    for (const int g : flow.writers)
+      holds = holds && memory.Holds(nests_[At(g)].operands.back().cls);
+    for (const int g : flow.readers) {
+      for (int o = 0; o < nests_[At(g)].output(); ++o) {
+        const ir::Operand& operand = nests_[At(g)].operands[At(o)];
         if (RootOf(graph_, operand) == root) holds = holds && Reaches(m, operand.cls);
       }
-      if (holds && Reserved(root, m) < UsableBytes(memories[m])) {
-        choices.push_back(static_cast<int>(m));
-      }
     }
-    return choices;
+    return holds;
   }
 
   // Can an operand of this class use a value that stays in the memory, in place or over a link?
@@ -165,28 +108,165 @@ class Planner {
     return false;
   }
 
-  int64_t Reserved(ir::ValueId root, size_t memory) const {
-    return RoundUp(RootBytes(graph_, root), searcher_.target().memories[memory].align_bytes);
+  // Takes over what the user says: values by name, and what given mappings imply.
+  Status ReadGiven() {
+    if (rules_.given == nullptr) return Status();
+    for (const auto& given : rules_.given->groups) {
+      const std::string& name = given.first;  // not a structured binding: Clang 14 captures none
+      const auto node = std::find_if(graph_.nodes.begin(), graph_.nodes.end(),
+                                     [&](const ir::Node& n) { return n.name == name; });
+      if (node == graph_.nodes.end()) {
+        return Usage("group '", name, "': the model has no group of that name");
+      }
+      if (!rules_.given->values) {
+        PinOperands(static_cast<size_t>(node - graph_.nodes.begin()), given.second);
+      }
+    }
+    if (!rules_.given->values) return Status();
+    for (size_t i = 0; i < candidates_.size(); ++i) excluded_.insert(static_cast<int>(i));
+    for (const auto& [name, memory] : *rules_.given->values) {
+      DLA_RETURN_IF_ERROR(Pin(name, memory));
+    }
+    return Status();
   }
 
-  const SearchResult* Mapped(size_t g, int before, int after) {
+  Status Pin(const std::string& name, const std::string& memory) {
+    const int m = searcher_.target().MemoryIndex(memory);
+    if (m < 0) return Usage("value '", name, "': there is no scratchpad '", memory, "'");
+    for (Candidate& candidate : candidates_) {
+      if (graph_.values[At(candidate.root)].name != name) continue;
+      const auto& memories = candidate.memories;
+      if (std::find(memories.begin(), memories.end(), m) == memories.end()) break;
+      candidate.pinned = m;
+      return Status();
+    }
+    return Usage("value '", name, "' cannot stay in '", memory,
+                 "': only a value that groups make and only groups read can stay, in a scratchpad ",
+                 "that holds its classes and is large enough");
+  }
+
+  // A given mapping says where each operand of its group stays, or that it does not.
+  void PinOperands(size_t g, const GivenMapping& given) {
+    const ir::Nest& nest = nests_[g];
+    for (size_t o = 0; o < nest.operands.size() && o < given.operands.size(); ++o) {
+      const ir::ValueId root = RootOf(graph_, nest.operands[o]);
+      if (root == ir::kNoValue || by_root_[At(root)] < 0) continue;
+      const int i = by_root_[At(root)];
+      const GivenMapping::Place& place = given.operands[o];
+      const std::string& stays_in = place.buffers == "moved" ? place.from : place.memory;
+      if (place.buffers == "resident" || place.buffers == "moved") {
+        candidates_[At(i)].pinned = searcher_.target().MemoryIndex(stays_in);
+      } else {
+        excluded_.insert(i);
+      }
+    }
+  }
+
+  ResidencyProblem Problem() {
+    ResidencyProblem problem = {.steps = static_cast<int>(nests_.size())};
+    for (const machine::Memory& memory : searcher_.target().memories) {
+      problem.capacity_bytes.push_back(UsableBytes(memory));
+    }
+    for (size_t i = 0; i < candidates_.size(); ++i) {
+      const Candidate& candidate = candidates_[i];
+      if (candidate.pinned >= 0 || excluded_.count(static_cast<int>(i)) != 0) continue;
+      Holdable item = {.name = graph_.values[At(candidate.root)].name,
+                       .bytes = Reserved(candidate),
+                       .first_step = candidate.first_group,
+                       .end_step = candidate.end_group,
+                       .gains = Gains(candidate),
+                       .is_one_step = candidate.is_one_step};
+      for (const int m : candidate.memories) {
+        if (rules_.forbidden.count({candidate.root, m}) == 0) item.memories.push_back(m);
+      }
+      if (item.memories.empty()) continue;
+      items_.push_back(static_cast<int>(i));
+      problem.items.push_back(std::move(item));
+    }
+    problem.cost = [this](int step, std::span<const Held> held) {
+      const SearchResult* result = Mapped(At(step), held);
+      if (result == nullptr) return kImpossible;
+      return AdditiveCost(result->predicted, nests_[At(step)], searcher_.target(),
+                          searcher_.objective());
+    };
+    return problem;
+  }
+
+  // What it takes of any memory: the coarsest alignment counts.
+  int64_t Reserved(const Candidate& candidate) const {
+    int64_t bytes = 0;
+    for (const int m : candidate.memories) {
+      const int64_t align = searcher_.target().memories[At(m)].align_bytes;
+      bytes = std::max(bytes, RoundUp(candidate.bytes, align));
+    }
+    return bytes;
+  }
+
+  // What its transfers cost the group where the bus is what it waits for.
+  std::vector<std::pair<int, double>> Gains(const Candidate& candidate) {
+    std::vector<std::pair<int, double>> gains;
+    const ValueFlow& flow = flows_.at(candidate.root);
+    std::set<int> groups(flow.writers.begin(), flow.writers.end());
+    groups.insert(flow.readers.begin(), flow.readers.end());
+    for (const int g : groups) {
+      const SearchResult* none = Mapped(At(g), {});
+      const ir::Nest& nest = nests_[At(g)];
+      int64_t bytes = 0;
+      for (const ir::Operand& operand : nest.operands) {
+        if (RootOf(graph_, operand) == candidate.root) bytes += DenseBytes(operand);
+      }
+      gains.emplace_back(g, Gain(At(g), none, static_cast<double>(bytes)));
+    }
+    return gains;
+  }
+
+  double Gain(size_t g, const SearchResult* none, double bytes) const {
+    const machine::Target& target = searcher_.target();
+    const machine::Rational rate = target.dram.bytes_per_cycle;
+    const double bus =
+        bytes * static_cast<double>(rate.denominator) / static_cast<double>(rate.numerator);
+    const double idle = static_cast<double>(none->predicted.cycles -
+                                            ComputeCycles(nests_[g], none->mapping, target));
+    switch (searcher_.objective()) {
+      case Objective::kTraffic:
+        return bytes;
+      case Objective::kLatency:
+        return std::min(bus, idle) + 1e-6 * bytes;
+      case Objective::kEnergy:
+      case Objective::kEdp:
+        return bytes * target.dram.energy_pj_per_byte;
+      case Objective::kBalanced:
+        break;
+    }
+    return std::min(bus, idle) + 0.05 * bus;
+  }
+
+  // The group's mapping with these items (and what is pinned) held; null: does not fit.
+  const SearchResult* Mapped(size_t g, std::span<const Held> held) {
     const ir::Nest& nest = nests_[g];
     std::vector<int> resident_in(nest.operands.size(), -1);
     std::vector<int64_t> reserved(searcher_.target().memories.size(), 0);
-    if (before >= 0) {
-      const ir::ValueId root = handed_over_[g - 1];
-      reserved[At(before)] += Reserved(root, At(before));
-      for (int o = 0; o < nest.output(); ++o) {
-        if (RootOf(graph_, nest.operands[At(o)]) == root) resident_in[At(o)] = before;
+    const auto hold = [&](const Candidate& candidate, int memory) {
+      reserved[At(memory)] +=
+          RoundUp(candidate.bytes, searcher_.target().memories[At(memory)].align_bytes);
+      for (size_t o = 0; o < nest.operands.size(); ++o) {
+        if (RootOf(graph_, nest.operands[o]) == candidate.root) resident_in[o] = memory;
       }
-    }
-    if (after >= 0) {
-      reserved[At(after)] += Reserved(handed_over_[g], At(after));
-      resident_in[At(nest.output())] = after;
+    };
+    for (const Held& h : held) hold(candidates_[At(items_[At(h.item)])], h.memory);
+    for (const Candidate& candidate : candidates_) {
+      const int group = static_cast<int>(g);
+      if (candidate.pinned < 0 || group < candidate.first_group || group >= candidate.end_group) {
+        continue;
+      }
+      hold(candidate, candidate.pinned);
     }
     const GivenMapping* given = GivenFor(g);
     if (given != nullptr) return Resolve(*given, g, resident_in, reserved);
-    return searcher_.Find(nest, resident_in, reserved);
+    for (size_t m = 0; m < reserved.size(); ++m) {
+      if (reserved[m] > UsableBytes(searcher_.target().memories[m])) return nullptr;
+    }
+    return costs_.Find(g, resident_in, reserved);
   }
 
   const GivenMapping* GivenFor(size_t g) const {
@@ -216,67 +296,94 @@ class Planner {
     return searcher_.Keep(nests_[g], *mapping);
   }
 
-  // The objective as one number that adds up over groups. `balanced` trades 5 % of the cycles that
-  // the bytes take on the bus.
-  double Cost(size_t g, int before, int after) {
-    const SearchResult* result = Mapped(g, before, after);
-    if (result == nullptr) return kImpossible;
-    const machine::Counters& c = result->predicted;
-    const double cycles = static_cast<double>(c.cycles);
-    const double bytes = static_cast<double>(c.dram_bus_bytes());
-    const machine::Target& target = searcher_.target();
-    const double energy = EnergyPj(c, target, nests_[g].operands[0].ReadType());
-    switch (searcher_.objective()) {
-      case Objective::kLatency:
-        return cycles + 1e-6 * bytes;
-      case Objective::kTraffic:
-        return bytes + 1e-6 * cycles;
-      case Objective::kEnergy:
-      case Objective::kEdp:
-        return energy + 1e-6 * cycles;
-      case Objective::kBalanced:
-        break;
+  ResidencyPlan Write(const ResidencyResult& result) {
+    ResidencyPlan plan;
+    std::vector<std::vector<Held>> held(nests_.size());
+    for (size_t i = 0; i < result.memory.size(); ++i) {
+      if (result.memory[i] < 0) continue;
+      const Candidate& candidate = candidates_[At(items_[i])];
+      AddResident(candidate, result.memory[i], &plan);
+      for (int g = candidate.first_group; g < candidate.end_group; ++g) {
+        held[At(g)].push_back({static_cast<int>(i), result.memory[i]});
+      }
     }
-    const machine::Rational rate = target.dram.bytes_per_cycle;
-    return cycles + 0.05 * bytes * static_cast<double>(rate.denominator) /
-                        static_cast<double>(rate.numerator);
+    for (const Candidate& candidate : candidates_) {
+      if (candidate.pinned >= 0) AddResident(candidate, candidate.pinned, &plan);
+    }
+    for (size_t g = 0; g < nests_.size(); ++g) plan.mappings.push_back(Mapped(g, held[g]));
+    return plan;
   }
 
-  ResidencyPlan TraceBack(const std::vector<std::vector<int>>& states,
-                          const std::vector<std::vector<double>>& least,
-                          const std::vector<std::vector<size_t>>& from) {
-    ResidencyPlan plan;
-    plan.result_in.resize(nests_.size(), -1);
-    plan.mappings.resize(nests_.size(), nullptr);
-    plan.handed_over = handed_over_;
-    size_t s = 0;
-    for (size_t g = nests_.size(); g-- > 0;) {
-      if (g + 1 == nests_.size()) {
-        s = static_cast<size_t>(std::min_element(least[g].begin(), least[g].end()) -
-                                least[g].begin());
-      }
-      plan.result_in[g] = states[g][s];
-      const size_t previous = from[g][s];
-      const int before = g == 0 ? -1 : states[g - 1][previous];
-      plan.mappings[g] = Mapped(g, before, states[g][s]);
-      s = previous;
-    }
-    return plan;
+  static void AddResident(const Candidate& candidate, int memory, ResidencyPlan* plan) {
+    plan->residents.push_back({.root = candidate.root,
+                               .memory = memory,
+                               .bytes = candidate.bytes,
+                               .first_group = candidate.first_group,
+                               .end_group = candidate.end_group});
   }
 
   const ir::Graph& graph_;
   const std::vector<ir::Nest>& nests_;
   const ResidencyRules& rules_;
   Searcher& searcher_;
-  std::vector<ir::ValueId> handed_over_;
+  GroupCosts costs_;
+  const ValueFlows flows_;
+  std::vector<Candidate> candidates_;
+  std::vector<int> by_root_;  // candidate, or -1
+  std::set<int> excluded_;    // candidates that must not stay
+  std::vector<int> items_;    // the problem's items, as candidates
   Status given_fault_;
 };
 
 }  // namespace
 
+double AdditiveCost(const machine::Counters& c, const ir::Nest& nest, const machine::Target& target,
+                    Objective objective) {
+  const double cycles = static_cast<double>(c.cycles);
+  const double bytes = static_cast<double>(c.dram_bus_bytes());
+  switch (objective) {
+    case Objective::kLatency:
+      return cycles + 1e-6 * bytes;
+    case Objective::kTraffic:
+      return bytes + 1e-6 * cycles;
+    case Objective::kEnergy:
+    case Objective::kEdp:
+      return EnergyPj(c, target, nest.operands[0].ReadType()) + 1e-6 * cycles;
+    case Objective::kBalanced:
+      break;
+  }
+  const machine::Rational rate = target.dram.bytes_per_cycle;
+  return cycles +
+         0.05 * bytes * static_cast<double>(rate.denominator) / static_cast<double>(rate.numerator);
+}
+
 int64_t RootBytes(const ir::Graph& graph, ir::ValueId root) {
   const ir::Value& value = graph.values[At(root)];
   return TypeBytes(value.type, ir::ElementCount(value.shape));
+}
+
+int LeastWorthwhile(const Schedule& schedule, int memory) {
+  std::vector<int64_t> load(schedule.groups.size(), 0);
+  for (const Resident& r : schedule.residents) {
+    if (r.memory != memory) continue;
+    for (int g = r.first_group; g < r.end_group; ++g) load[At(g)] += r.bytes;
+  }
+  for (size_t g = 0; g < schedule.groups.size(); ++g) {
+    for (const TileBuffer& b : schedule.groups[g].buffers) {
+      if (b.memory == memory) load[g] += b.slot_bytes * b.slots;
+    }
+  }
+  int worst = -1;
+  std::pair<int64_t, int> worst_key;
+  for (size_t i = 0; i < schedule.residents.size(); ++i) {
+    const Resident& r = schedule.residents[i];
+    if (r.memory != memory) continue;
+    const int64_t peak =
+        *std::max_element(load.begin() + r.first_group, load.begin() + r.end_group);
+    const std::pair<int64_t, int> key = {peak, r.end_group - r.first_group};
+    if (worst < 0 || key > worst_key) worst = static_cast<int>(i), worst_key = key;
+  }
+  return worst;
 }
 
 Result<ResidencyPlan> PlanResidency(const ir::Graph& graph, const std::vector<ir::Nest>& nests,

@@ -1,32 +1,37 @@
-// One-step residency: a value that only the next group uses may stay on chip.
+// Whole-graph residency: which values stay on chip from the group that makes them to the last one
+// that reads them, and in which scratchpad.
 //
-// Along the order of the groups a dynamic program chooses for each such value whether and in which
-// scratchpad it stays; what a group costs depends on the choices before and after it, since
-// residents take room from its tiles and save it transfers.
+// A value that stays costs no transfers and takes room from the tiles of every group of its life;
+// each group is mapped anew for what is left. The choice is made by scheduler/residency_problem.h;
+// this file writes the graph as such a problem and the answer as residents and mappings.
 #pragma once
 
 #include <functional>
+#include <map>
 #include <set>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "ir/graph.h"
 #include "ir/nest.h"
 #include "scheduler/given_schedule.h"
+#include "scheduler/residency_problem.h"
+#include "scheduler/schedule.h"
 #include "scheduler/searcher.h"
 #include "support/status.h"
 
 namespace dla::scheduler {
 
-// For group g: the scratchpad in which its result stays for group g + 1, or -1.
 struct ResidencyPlan {
-  std::vector<int> result_in;
+  std::vector<Resident> residents;            // without addresses
   std::vector<const SearchResult*> mappings;  // one a group
-  std::vector<ir::ValueId> handed_over;       // the value that could stay (its root), or kNoValue
 };
 
 // What limits the choice.
 struct ResidencyRules {
-  std::set<int> forbidden;               // groups whose result may not stay
+  ResidencyOptions options;
+  std::set<std::pair<ir::ValueId, int>> forbidden;  // root and memory
   const GivenSchedule* given = nullptr;  // mappings and values that the user gives, or null
 };
 
@@ -36,6 +41,16 @@ struct ResidencyRules {
 Result<ResidencyPlan> PlanResidency(const ir::Graph& graph, const std::vector<ir::Nest>& nests,
                                     const ResidencyRules& rules, Searcher* searcher,
                                     const std::function<void(size_t, size_t)>& progress);
+
+// Of the residents in the memory, the one to give up when they could not be placed: alive at the
+// fullest moment, and of these the longest. The index in schedule.residents, or -1 if there is
+// none.
+int LeastWorthwhile(const Schedule& schedule, int memory);
+
+// The objective as one number that adds up over groups. `balanced` trades 5 % of the cycles that
+// the bytes take on the bus.
+double AdditiveCost(const machine::Counters& counters, const ir::Nest& nest,
+                    const machine::Target& target, Objective objective);
 
 // Bytes of a root value's dense buffer.
 int64_t RootBytes(const ir::Graph& graph, ir::ValueId root);

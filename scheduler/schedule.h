@@ -15,6 +15,7 @@
 #include "machine/target.h"
 #include "scheduler/mapping.h"
 #include "scheduler/objective.h"
+#include "scheduler/residency_problem.h"
 
 namespace dla::scheduler {
 
@@ -66,11 +67,27 @@ struct ScheduledGroup {
   int64_t evaluated = 0;  // mappings evaluated exactly
 };
 
+// No schedule of these groups that holds whole values moves fewer bytes, and none whose groups
+// compute as long as these and do not overlap takes fewer cycles.
+struct TrafficBound {
+  int64_t dram_bytes = 0;
+  int64_t cycles = 0;
+  std::vector<double> price;  // by group: DRAM bytes saved by one further byte of scratchpad
+};
+
+// How it was decided what stays on chip.
+struct ResidencySummary {
+  ResidencyPolicy policy = ResidencyPolicy::kBest;
+  int given_up = 0;  // choices withdrawn because no addresses were found for them
+  TrafficBound bound;
+};
+
 struct Schedule {
   machine::Target target;
   Objective objective = Objective::kBalanced;
   std::vector<ScheduledGroup> groups;
   std::vector<Resident> residents;
+  ResidencySummary residency;
   std::vector<DramRegion> regions;
 };
 

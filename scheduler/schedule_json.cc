@@ -35,6 +35,7 @@ class Writer {
                                 {"first_group", resident.first_group},
                                 {"end_group", resident.end_group}});
     }
+    json["residency"] = Residency();
     json["memories"] = Memories();
     json["dram"] = Dram();
     json["totals"] = machine::CountersJson(Totals(schedule_), schedule_.target);
@@ -148,6 +149,25 @@ class Writer {
                  {"memory", MemoryName(place.memory)},
                  {"buffers", buffers}};
     if (place.source >= 0) json["from"] = MemoryName(place.source);
+    return json;
+  }
+
+  // How it was decided what stays, and what no decision can better.
+  Json Residency() const {
+    const ResidencySummary& residency = schedule_.residency;
+    const machine::Counters totals = Totals(schedule_);
+    const auto gap = [](int64_t reached, int64_t bound) {
+      if (bound <= 0) return 0.0;
+      return static_cast<double>(reached - bound) / static_cast<double>(bound);
+    };
+    Json json;
+    json["policy"] = ResidencyPolicyName(residency.policy);
+    json["given_up"] = residency.given_up;
+    json["bound"] = {{"dram_bytes", residency.bound.dram_bytes},
+                     {"dram_bytes_gap", gap(totals.dram_bytes(), residency.bound.dram_bytes)},
+                     {"cycles", residency.bound.cycles},
+                     {"cycles_gap", gap(totals.cycles, residency.bound.cycles)}};
+    json["price"] = residency.bound.price;
     return json;
   }
 

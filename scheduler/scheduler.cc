@@ -13,6 +13,7 @@
 #include "scheduler/predict.h"
 #include "scheduler/residency.h"
 #include "scheduler/searcher.h"
+#include "scheduler/traffic_bound.h"
 #include "scheduler/transfers.h"
 #include "scheduler/work.h"
 
@@ -107,17 +108,6 @@ void ListBuffers(const machine::Target& target, ScheduledGroup* group) {
   }
 }
 
-void ListResidents(const ir::Graph& graph, const ResidencyPlan& plan, Schedule* schedule) {
-  for (size_t g = 0; g < plan.result_in.size(); ++g) {
-    if (plan.result_in[g] < 0) continue;
-    schedule->residents.push_back({.root = plan.handed_over[g],
-                                   .memory = plan.result_in[g],
-                                   .bytes = RootBytes(graph, plan.handed_over[g]),
-                                   .first_group = static_cast<int>(g),
-                                   .end_group = static_cast<int>(g) + 2});
-  }
-}
-
 // Addresses in one scratchpad for all residents and tile buffers; false if no placement was found.
 bool PlaceMemory(int memory, const PlacementOptions& options, Schedule* schedule) {
   const machine::Memory& m = schedule->target.memories[At(memory)];
@@ -153,15 +143,24 @@ int PlaceAll(const PlacementOptions& options, Schedule* schedule) {
   return -1;
 }
 
-// The group whose resident result is given up after `memory` could not be placed: the largest one.
-int LargestResident(const Schedule& schedule, int memory) {
-  const Resident* largest = nullptr;
-  for (const Resident& resident : schedule.residents) {
-    if (resident.memory != memory) continue;
-    if (largest == nullptr || resident.bytes > largest->bytes) largest = &resident;
+// After `memory` could not be placed: one of its residents may not stay there any more.
+Status GiveUpOne(const ir::Graph& graph, const Schedule& schedule, int memory,
+                 ResidencyRules* rules) {
+  const std::string& name = schedule.target.memories[At(memory)].name;
+  const int worst = LeastWorthwhile(schedule, memory);
+  DLA_CHECK(worst >= 0, "tile buffers alone were not placed in '", name, "'");
+  const ir::ValueId root = schedule.residents[At(worst)].root;
+  if (!rules->forbidden.insert({root, memory}).second) {
+    return Usage("value '", graph.values[At(root)].name, "' cannot stay in '", name,
+                 "': no addresses were found for it and the tiles beside it");
   }
-  DLA_CHECK(largest != nullptr, "tile buffers alone were not placed");
-  return largest->first_group;
+  return Status();
+}
+
+// Scratchpads in which everything fits, at the energy a byte of the real ones.
+machine::Target WithoutLimits(machine::Target target) {
+  for (machine::Memory& memory : target.memories) memory.bytes = int64_t{1} << 30;
+  return target;
 }
 
 Status TooSmall(const std::vector<ir::Nest>& nests, const machine::Target& target,
@@ -170,16 +169,19 @@ Status TooSmall(const std::vector<ir::Nest>& nests, const machine::Target& targe
                     " has no tile that is small enough; ", WhatWouldFit(nests, target));
 }
 
-}  // namespace
+double TotalCost(const Schedule& schedule) {
+  double cost = 0;
+  for (const ScheduledGroup& group : schedule.groups) {
+    cost += AdditiveCost(group.predicted, group.nest, schedule.target, schedule.objective);
+  }
+  return cost;
+}
 
-Result<Schedule> MakeSchedule(const ir::Graph& graph, const machine::Target& target,
-                              const ScheduleOptions& options) {
+Result<Schedule> ScheduleOn(const machine::Target& target, const ir::Graph& graph,
+                            const ScheduleOptions& options) {
   DLA_ASSIGN_OR_RETURN(const std::vector<ir::Nest> nests, BuildNests(graph, target));
   Searcher searcher(target, options.objective);
-  ResidencyRules rules = {.given = options.given};
-  if (options.residency == ResidencyPolicy::kNone) {
-    for (int g = 0; g < static_cast<int>(nests.size()); ++g) rules.forbidden.insert(g);
-  }
+  ResidencyRules rules = {.options = {.policy = options.residency}, .given = options.given};
   while (true) {
     Result<ResidencyPlan> plan = PlanResidency(graph, nests, rules, &searcher, options.progress);
     if (!plan.ok()) {
@@ -189,17 +191,37 @@ Result<Schedule> MakeSchedule(const ir::Graph& graph, const machine::Target& tar
     Schedule schedule = {.target = target, .objective = options.objective};
     schedule.groups = MakeGroups(graph, nests, *plan);
     for (ScheduledGroup& group : schedule.groups) ListBuffers(target, &group);
-    ListResidents(graph, *plan, &schedule);
+    schedule.residents = plan->residents;
     const int memory = PlaceAll(options.placement, &schedule);
     if (memory >= 0) {
-      rules.forbidden.insert(LargestResident(schedule, memory));
+      DLA_RETURN_IF_ERROR(GiveUpOne(graph, schedule, memory, &rules));
       continue;
     }
+    schedule.residency = {.policy = options.residency,
+                          .given_up = static_cast<int>(rules.forbidden.size()),
+                          .bound = BoundTraffic(graph, nests, schedule)};
     DLA_RETURN_IF_ERROR(LayOutDram(graph, &schedule));
     const std::string faults = VerifySchedule(schedule);
     DLA_CHECK(faults.empty(), "schedule: ", faults);
     return schedule;
   }
+}
+
+}  // namespace
+
+Result<Schedule> MakeSchedule(const ir::Graph& graph, const machine::Target& target,
+                              const ScheduleOptions& options) {
+  if (options.residency != ResidencyPolicy::kInfinite) return ScheduleOn(target, graph, options);
+  // What was found for the real sizes is one of the choices without limits.
+  const machine::Target unlimited = WithoutLimits(target);
+  DLA_ASSIGN_OR_RETURN(Schedule schedule, ScheduleOn(unlimited, graph, options));
+  Result<Schedule> real = ScheduleOn(target, graph, options);
+  if (real.ok() && TotalCost(*real) < TotalCost(schedule)) {
+    real->target = unlimited;
+    real->residency.bound = schedule.residency.bound;
+    return real;
+  }
+  return schedule;
 }
 
 }  // namespace dla::scheduler

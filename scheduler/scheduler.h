@@ -8,19 +8,15 @@
 #include "scheduler/given_schedule.h"
 #include "scheduler/objective.h"
 #include "scheduler/placement.h"
+#include "scheduler/residency_problem.h"
 #include "scheduler/schedule.h"
 #include "support/status.h"
 
 namespace dla::scheduler {
 
-enum class ResidencyPolicy : uint8_t {
-  kNone,     // every value goes through DRAM
-  kOneStep,  // what only the next group uses stays on chip where that pays
-};
-
 struct ScheduleOptions {
   Objective objective = Objective::kBalanced;
-  ResidencyPolicy residency = ResidencyPolicy::kOneStep;
+  ResidencyPolicy residency = ResidencyPolicy::kBest;
   PlacementOptions placement;
   // Mappings and residents that the user gives (whole or partial); may be null.
   const GivenSchedule* given = nullptr;

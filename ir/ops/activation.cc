@@ -190,8 +190,24 @@ constexpr OpDef ClipRow() {
   return row;
 }
 
+// Before opset 7 a slope of rank 1 has an entry for each channel.
+bool SlopeIsByChannel(const Graph& graph, const Node& node) {
+  const Shape& input = InputValue(graph, node, 0).shape;
+  const Shape& slope = InputValue(graph, node, 1).shape;
+  return node.opset < 7 && input.size() > 2 && slope.size() == 1 && slope[0] == input[1];
+}
+
 // The slope broadcasts to the input, never the other way round.
 Status InferPRelu(const Graph& graph, const Node& node, std::vector<TensorType>* outputs) {
+  if (SlopeIsByChannel(graph, node)) {
+    const Value& input = InputValue(graph, node, 0);
+    if (InputValue(graph, node, 1).type != input.type) {
+      return Malformed("the slope is ", TypeName(InputValue(graph, node, 1).type),
+                       ", the input is ", TypeName(input.type));
+    }
+    outputs->push_back({input.type, input.shape});
+    return {};
+  }
   DLA_RETURN_IF_ERROR(InferMap(graph, node, outputs));
   if (outputs->back().shape != InputValue(graph, node, 0).shape) {
     return Malformed("the slope has shape ", ShapeText(InputValue(graph, node, 1).shape),
@@ -200,9 +216,22 @@ Status InferPRelu(const Graph& graph, const Node& node, std::vector<TensorType>*
   return {};
 }
 
+// Of the canonical form the slope broadcasts as shapes do today.
+Status LowerPRelu(Rewriter* rewriter, const Node& node) {
+  ValueId slope = node.inputs[1];
+  if (SlopeIsByChannel(rewriter->graph(), node)) {
+    Shape shape(InputValue(rewriter->graph(), node, 0).shape.size() - 1, 1);
+    shape[0] = rewriter->value(slope).shape[0];
+    DLA_ASSIGN_OR_RETURN(slope, rewriter->Add("View", {slope}, {{"shape", shape}}));
+  }
+  rewriter->Finish("PRelu", {node.inputs[0], slope}, {}, node.outputs[0]);
+  return {};
+}
+
 constexpr OpDef PReluRow() {
   OpDef row = Map("PRelu", 2, EmitPRelu);
   row.infer = InferPRelu;
+  row.lower = LowerPRelu;
   return row;
 }
 

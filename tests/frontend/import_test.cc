@@ -119,6 +119,23 @@ TEST(Import, Opsets) {
             "node 'h' (HardSwish, opset 13): the operator exists since opset 14");
 }
 
+TEST(Import, OperatorSetsOfOtherDomains) {
+  onnx::ModelProto model = ReluModel({"4"});
+  model.clear_opset_import();
+  EXPECT_EQ(Import(model).code, ErrorCode::kMalformed);
+  EXPECT_EQ(Import(model).message, "the model imports no operator set");
+
+  auto* import = model.add_opset_import();
+  import->set_domain("my.ops");
+  import->set_version(1);
+  EXPECT_EQ(Import(model).code, ErrorCode::kMalformed);
+  EXPECT_NE(Import(model).message.find("the model imports no version of the ONNX operators"),
+            std::string::npos);
+
+  model.mutable_graph()->mutable_node(0)->set_domain("my.ops");
+  EXPECT_EQ(Import(model).code, ErrorCode::kUnsupported);
+}
+
 TEST(Import, DamagedFiles) {
   const auto code = [](const std::string& bytes) {
     const TemporaryModel file(bytes);

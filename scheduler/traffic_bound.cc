@@ -1,0 +1,161 @@
+#include "scheduler/traffic_bound.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "scheduler/predict.h"
+#include "scheduler/residency_problem.h"
+#include "scheduler/value_flow.h"
+#include "support/checked.h"
+
+namespace dla::scheduler {
+namespace {
+
+size_t At(int i) { return static_cast<size_t>(i); }
+
+// One use of a value by a group, or its making.
+struct Touch {
+  int group = 0;
+  int64_t bytes = 0;
+  bool is_write = false;
+};
+
+class Bounder {
+ public:
+  Bounder(const ir::Graph& graph, const std::vector<ir::Nest>& nests, const Schedule& schedule)
+      : graph_(graph), nests_(nests), schedule_(schedule), flows_(FlowsOf(graph, nests)) {
+    moved_.resize(nests.size(), 0);
+    for (size_t g = 0; g < nests.size(); ++g) {
+      std::map<ir::ValueId, int64_t> read;  // a value that is read twice moves once at least
+      for (int o = 0; o <= nests[g].output(); ++o) {
+        const ir::Operand& operand = nests[g].operands[At(o)];
+        const ir::ValueId root = RootOf(graph, operand);
+        if (root == ir::kNoValue) continue;
+        const int64_t bytes = TouchedBytes(nests[g], o);
+        if (o == nests[g].output()) {
+          moved_[g] += bytes;
+          touches_[root].push_back({static_cast<int>(g), bytes, true});
+        } else {
+          read[root] = std::max(read[root], bytes);
+        }
+      }
+      for (const auto& [root, bytes] : read) {
+        moved_[g] += bytes;
+        touches_[root].push_back({static_cast<int>(g), bytes, false});
+      }
+    }
+  }
+
+  TrafficBound Run() {
+    TrafficBound bound;
+    const ResidencyBound bytes = BoundResidency(ProblemOf(false));
+    double moved = 0;
+    for (const int64_t m : moved_) moved += static_cast<double>(m);
+    bound.dram_bytes = static_cast<int64_t>(std::floor(moved - bytes.savings + 1e-3));
+    bound.dram_bytes = std::max(bound.dram_bytes, Compulsory());
+    bound.price = bytes.price;
+    double cycles = 0;
+    for (size_t g = 0; g < nests_.size(); ++g) cycles += std::max(Compute(g), Bus(moved_[g]));
+    cycles -= BoundResidency(ProblemOf(true)).savings;
+    double compute = 0;
+    for (size_t g = 0; g < nests_.size(); ++g) compute += Compute(g);
+    cycles = std::max({cycles, compute, Bus(bound.dram_bytes)});
+    bound.cycles = static_cast<int64_t>(std::floor(cycles + 1e-3));
+    return bound;
+  }
+
+ private:
+  // Bytes of the elements that the group touches of one operand, once each.
+  static int64_t TouchedBytes(const ir::Nest& nest, int operand) {
+    Mapping all_stay;
+    all_stay.operands.assign(nest.operands.size(), {.resident = true});
+    all_stay.operands[At(operand)].resident = false;
+    return CompulsoryBytes(nest, all_stay);
+  }
+
+  double Bus(int64_t bytes) const {
+    const machine::Rational rate = schedule_.target.dram.bytes_per_cycle;
+    return static_cast<double>(bytes) * static_cast<double>(rate.denominator) /
+           static_cast<double>(rate.numerator);
+  }
+
+  double Compute(size_t g) const {
+    return static_cast<double>(
+        ComputeCycles(nests_[g], schedule_.groups[g].mapping, schedule_.target));
+  }
+
+  // Inputs and constants that are read, and outputs, once each.
+  int64_t Compulsory() const {
+    int64_t bytes = 0;
+    for (const auto& [root, touches] : touches_) {
+      const ValueFlow& flow = flows_.at(root);
+      int64_t most = 0;
+      if (flow.is_graph_output) {
+        for (const Touch& touch : touches) most += touch.is_write ? touch.bytes : 0;
+      } else if (flow.writers.empty()) {
+        for (const Touch& touch : touches) most = std::max(most, touch.bytes);
+      }
+      bytes += most;
+    }
+    return bytes;
+  }
+
+  // Segments between consecutive touches. The last one of each pair saves its load; a value whose
+  // segments are all held is never stored: each segment gets its share of that.
+  ResidencyProblem ProblemOf(bool in_cycles) const {
+    ResidencyProblem problem = {.steps = static_cast<int>(nests_.size())};
+    for (const machine::Memory& memory : schedule_.target.memories) {
+      problem.capacity_bytes.push_back(memory.bytes);
+    }
+    std::vector<int> memories;
+    for (size_t m = 0; m < schedule_.target.memories.size(); ++m) {
+      memories.push_back(static_cast<int>(m));
+    }
+    for (const auto& [root, touches] : touches_) {
+      const ValueFlow& flow = flows_.at(root);
+      double store = 0;
+      if (!flow.is_graph_output) {
+        for (const Touch& touch : touches) {
+          if (touch.is_write) store += Worth(touch, in_cycles);
+        }
+      }
+      const double segments = static_cast<double>(touches.size()) - 1;
+      int64_t bytes = 0;
+      for (const Touch& touch : touches) bytes = std::max(bytes, touch.bytes);
+      for (size_t i = 0; i + 1 < touches.size(); ++i) {
+        const double load = touches[i + 1].is_write ? 0 : Worth(touches[i + 1], in_cycles);
+        problem.items.push_back({.name = graph_.values[At(root)].name,
+                                 .bytes = bytes,
+                                 .first_step = touches[i].group,
+                                 .end_step = touches[i + 1].group + 1,
+                                 .memories = memories,
+                                 .gains = {{touches[i + 1].group, load + store / segments}}});
+      }
+    }
+    return problem;
+  }
+
+  // What the group saves at most when it need not move this.
+  double Worth(const Touch& touch, bool in_cycles) const {
+    if (!in_cycles) return static_cast<double>(touch.bytes);
+    const size_t g = At(touch.group);
+    return std::min(Bus(touch.bytes), std::max(0.0, Bus(moved_[g]) - Compute(g)));
+  }
+
+  const ir::Graph& graph_;
+  const std::vector<ir::Nest>& nests_;
+  const Schedule& schedule_;
+  const ValueFlows flows_;
+  std::vector<int64_t> moved_;                         // by group: everything once
+  std::map<ir::ValueId, std::vector<Touch>> touches_;  // by root, in order of the groups
+};
+
+}  // namespace
+
+TrafficBound BoundTraffic(const ir::Graph& graph, const std::vector<ir::Nest>& nests,
+                          const Schedule& schedule) {
+  return Bounder(graph, nests, schedule).Run();
+}
+
+}  // namespace dla::scheduler
