@@ -33,9 +33,9 @@ std::vector<const OpDef*> Sorted() {
                                     &kUnsqueezeOp,
                                     &kUpsampleOp,
                                     &kViewOp};
-  for (const auto family :
-       {ActivationRows, ArithmeticRows, BroadcastRows, ConstantRows, ConvTransposeRows, LogicRows,
-        NormalizationRows, PoolRows, ReductionRows, ScatterRows, SoftmaxRows, SpaceRows}) {
+  for (const auto family : {ActivationRows, ArithmeticRows, BroadcastRows, ConstantRows,
+                            ConvTransposeRows, LogicRows, LossRows, NormalizationRows, PoolRows,
+                            ReductionRows, ScatterRows, SoftmaxRows, SpaceRows}) {
     for (const OpDef& row : family()) rows.push_back(&row);
   }
   std::sort(rows.begin(), rows.end(),

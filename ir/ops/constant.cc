@@ -210,39 +210,41 @@ Status LowerHot(Rewriter* rewriter, const Node& node) {
   return {};
 }
 
-// --- Trilu: a constant mask chooses between the input and zeros.
-
-Result<int64_t> Diagonal(const Graph& graph, const Node& node) {
-  if (!HasInput(node, 1)) return int64_t{0};
-  const TensorView view = ConstantView(graph, node.inputs[1]);
-  if (!view.present() || view.elements() != 1) {
-    return Unsupported("input 'k' must be a constant with one element");
-  }
-  return ReadInt(view, 0);
-}
+// --- Trilu: a mask chooses between the input and zeros. It tells by how much an element's column
+// exceeds its row, as compared with k, which may be computed when the model runs.
 
 Status InferTrilu(const Graph& graph, const Node& node, std::vector<TensorType>* outputs) {
   const Value& input = InputValue(graph, node, 0);
   if (input.shape.size() < 2) return Malformed("the input has rank ", input.shape.size());
-  DLA_RETURN_IF_ERROR(Diagonal(graph, node).status());
+  if (HasInput(node, 1)) {
+    const Value& k = InputValue(graph, node, 1);
+    if (k.type != ElementType::kI64 || ElementCount(k.shape) != 1) {
+      return Malformed("input 'k' must be one i64");
+    }
+  }
   outputs->push_back({input.type, input.shape});
   return {};
 }
 
 Status LowerTrilu(Rewriter* rewriter, const Node& node) {
-  DLA_ASSIGN_OR_RETURN(const int64_t k, Diagonal(rewriter->graph(), node));
   const Value& input = InputValue(rewriter->graph(), node, 0);
   const int64_t rows = input.shape[input.shape.size() - 2], columns = input.shape.back();
   DLA_RETURN_IF_ERROR(CheckPicked(rows * columns));
-  const bool upper = GetInt(node.attributes, "upper", 1) != 0;
   const Tensor zero = Tensor::Zeros({input.type, {}});
-  Tensor mask = Tensor::Zeros({ElementType::kBool, {rows, columns}});
-  for (int64_t i = 0; i < mask.elements(); ++i) {
-    // How far behind the diagonal the element stands, without overflow for any k.
-    const int64_t distance = i % columns - i / columns;
-    mask.bytes[Idx(i)] = (upper ? distance >= k : distance <= k) ? 1 : 0;
+  Tensor excess = Tensor::Zeros({ElementType::kI64, {rows, columns}});
+  for (int64_t i = 0; i < excess.elements(); ++i) {
+    WriteInt(&excess, i, i % columns - i / columns);
   }
-  const ValueId where = rewriter->AddConstant(std::move(mask), "triangle");
+  const ValueId distance = rewriter->AddConstant(std::move(excess), "excess");
+  ValueId k = kNoValue;
+  if (HasInput(node, 1)) {
+    DLA_ASSIGN_OR_RETURN(k, Reshaped(rewriter, node.inputs[1], {}));
+  } else {
+    k = rewriter->AddConstant(Tensor::Ints({}, {0}), "k");
+  }
+  const bool upper = GetInt(node.attributes, "upper", 1) != 0;
+  DLA_ASSIGN_OR_RETURN(const ValueId where,
+                       rewriter->Add("LessOrEqual", {upper ? k : distance, upper ? distance : k}));
   const ValueId none = rewriter->AddConstant(zero, "zero");
   rewriter->Finish("Where", {where, node.inputs[0], none}, {}, node.outputs[0]);
   return {};

@@ -38,6 +38,7 @@ std::span<const OpDef> BroadcastRows();
 std::span<const OpDef> ConstantRows();
 std::span<const OpDef> ConvTransposeRows();
 std::span<const OpDef> LogicRows();
+std::span<const OpDef> LossRows();
 std::span<const OpDef> NormalizationRows();
 std::span<const OpDef> PoolRows();
 std::span<const OpDef> ReductionRows();

@@ -2,6 +2,8 @@
 // where they are plain to see).
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tests/ir/graph_builder.h"
 
 namespace dla::ir {
@@ -148,6 +150,29 @@ TEST(Operators, SlopesOfPReluDependOnTheOpset) {
   };
   ExpectNear(run(6), {-10, -20, -300, 4});  // by channel
   ExpectNear(run(7), {-10, -200, -30, 4});  // by the last axis, as shapes broadcast
+}
+
+// Two rows of three classes; labels 2 and `second`; weights 1, 2, 4.
+Values Loss(const std::string& op, int64_t second, AttributeMap attributes) {
+  GraphBuilder b;
+  const ValueId y = b.Node(
+      op, "y", {b.Input("x", {2, 3}), b.Ints("labels", {2, second}), b.Floats("w", {3}, {1, 2, 4})},
+      std::move(attributes));
+  return Compute(b.Build({y}), {{"x", Tensor::Floats({2, 3}, {0, 1, 2, 3, 5, 7})}});
+}
+
+TEST(Operators, LossesOfClassification) {
+  const std::string op = "NegativeLogLikelihoodLoss", none = "none", sum = "sum";
+  ExpectNear(Loss(op, 1, {{"reduction", none}}), {-8, -10});
+  ExpectNear(Loss(op, 1, {{"reduction", sum}}), {-18});
+  ExpectNear(Loss(op, 1, {}), {-3});  // -18 / (4 + 2)
+  ExpectNear(Loss(op, 1, {{"ignore_index", int64_t{1}}}), {-2});
+  // A label outside of the classes counts for nothing if it is to be ignored, else it is an error.
+  ExpectNear(Loss(op, -1, {{"ignore_index", int64_t{-1}}}), {-2});
+  EXPECT_TRUE(std::isnan(Loss(op, -1, {})[0]));
+  EXPECT_TRUE(std::isnan(Loss(op, 3, {{"reduction", none}})[1]));
+  // numpy: -4 log softmax([0, 1, 2])[2], -2 log softmax([3, 5, 7])[1].
+  ExpectNear(Loss("SoftmaxCrossEntropyLoss", 1, {{"reduction", none}}), {1.6304239f, 4.2858633f});
 }
 
 TEST(Operators, ConvByHand) {
