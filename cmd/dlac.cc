@@ -8,9 +8,11 @@
 #include <cstdio>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cmd/command_line.h"
+#include "cmd/dlac_map.h"
 #include "codegen/emit.h"
 #include "frontend/import.h"
 #include "ir/op.h"
@@ -285,6 +287,8 @@ Status Run(const Options& o) {
 }  // namespace dla
 
 int main(int argc, char** argv) {
+  // A model of that name is still compiled as ./map.
+  if (argc > 1 && std::string_view(argv[1]) == "map") return dla::RunMap(argc - 1, argv + 1);
   CLI::App app("Compiles an ONNX model for a deep-learning accelerator.", "dlac");
   dla::Options options;
   dla::Describe(&app, &options);
