@@ -21,6 +21,7 @@
 #include "machine/program_file.h"
 #include "machine/target_file.h"
 #include "machine/verifier.h"
+#include "scheduler/plan_file.h"
 #include "scheduler/report.h"
 #include "scheduler/schedule_json.h"
 #include "scheduler/scheduler.h"
@@ -36,6 +37,7 @@ struct Options {
   std::vector<std::string> memories, dims, shapes, consts;
   std::string optimize = "balanced", residency = "best", fuse = "on", place = "exact";
   std::string schedule, use_schedule, report, dump_dir, stop_after, print_target;
+  int64_t place_nodes = scheduler::PlacementOptions().node_budget;
   bool check = false, list_targets = false, list_ops = false, no_host = false;
   bool quiet = false, verbose = false;
 };
@@ -254,6 +256,41 @@ Status Compile(const Options& o) {
   return Status();
 }
 
+// dlac plan: residency and placement of a problem that another compiler wrote.
+Status Plan(const Options& o) {
+  constexpr int64_t kMostBytes = int64_t{1} << 30;
+  const auto residency = scheduler::ParseResidencyPolicy(o.residency);
+  if (!residency || *residency == scheduler::ResidencyPolicy::kInfinite) {
+    return Usage("--residency ", o.residency, ": none, one-step, onsram, best or exact expected");
+  }
+  const auto place = scheduler::ParsePlaceMethod(o.place);
+  if (!place) {
+    return Usage("--place ", o.place, ": color, best-fit, hill-climb or exact expected");
+  }
+  DLA_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(o.model, kMostBytes));
+  const Result<scheduler::PlanProblem> problem = scheduler::ParsePlanProblem(text);
+  if (!problem.ok()) return problem.status().At(o.model);
+  const scheduler::PlacementOptions placement = {.method = *place, .node_budget = o.place_nodes};
+  const Result<std::string> plan =
+      scheduler::SolvePlan(*problem, {.policy = *residency}, placement);
+  if (!plan.ok()) return plan.status().At(o.model);
+  return WriteResult(o.output, *plan);
+}
+
+void DescribePlan(CLI::App* app, Options* o) {
+  app->add_option("PROBLEM", o->model, "the problem (docs/PLAN.md)")
+      ->type_name("FILE.json")
+      ->required();
+  app->add_option("-o,--output", o->output, "the plan to write (default: stdout)")
+      ->type_name("FILE.json");
+  app->add_option("--residency", o->residency, "none, one-step, onsram, best (default) or exact")
+      ->type_name("POLICY");
+  app->add_option("--place", o->place, "color, best-fit, hill-climb or exact (default)")
+      ->type_name("METHOD");
+  app->add_option("--place-nodes", o->place_nodes, "search nodes for each placement")
+      ->check(CLI::PositiveNumber);
+}
+
 Status Run(const Options& o) {
   if (o.list_targets) {
     for (const machine::TargetEntry& entry : machine::ListTargets({})) {
@@ -289,8 +326,14 @@ Status Run(const Options& o) {
 int main(int argc, char** argv) {
   // A model of that name is still compiled as ./map.
   if (argc > 1 && std::string_view(argv[1]) == "map") return dla::RunMap(argc - 1, argv + 1);
-  CLI::App app("Compiles an ONNX model for a deep-learning accelerator.", "dlac");
   dla::Options options;
+  if (argc > 1 && std::string_view(argv[1]) == "plan") {
+    CLI::App app("Plans which tensors stay in which memory, and where.", "dlac plan");
+    dla::DescribePlan(&app, &options);
+    return dla::RunTool("dlac", &app, argc - 1, argv + 1,
+                        [&] { return dla::Fail("dlac", dla::Plan(options)); });
+  }
+  CLI::App app("Compiles an ONNX model for a deep-learning accelerator.", "dlac");
   dla::Describe(&app, &options);
   return dla::RunTool("dlac", &app, argc, argv,
                       [&] { return dla::Fail("dlac", dla::Run(options)); });

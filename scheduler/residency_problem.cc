@@ -58,16 +58,15 @@ class Sweep {
     trail_.assign(1, {-1, {}});
     std::vector<State> states = {{.held = {}, .cost = 0, .promise = 0, .trail = 0}};
     for (int step = 0; step < problem_.steps; ++step) {
+      for (const int item : starting_[At(step)]) {
+        Expand(item, &states);
+        if (!Limit(most, stop_when_full, &states, complete)) return std::nullopt;
+      }
       std::map<std::vector<Held>, State> next;
-      for (const State& state : states) Expand(step, 0, state, &next);
+      for (const State& state : states) Take(step, state, &next);
       states.clear();
       for (auto& entry : next) states.push_back(std::move(entry.second));
-      if (states.empty()) return std::nullopt;
-      if (states.size() > most) {
-        *complete = false;
-        if (stop_when_full) return std::nullopt;
-        Trim(most, &states);
-      }
+      if (states.empty() || !Limit(most, stop_when_full, &states, complete)) return std::nullopt;
     }
     const State& best =
         *std::min_element(states.begin(), states.end(),
@@ -87,29 +86,34 @@ class Sweep {
     int trail = 0;       // the last choice that led here
   };
 
-  // Decides on the items that start at the step, from number `n` on, then takes the step.
-  void Expand(int step, size_t n, const State& state, std::map<std::vector<Held>, State>* next) {
-    if (n == starting_[At(step)].size()) {
-      Take(step, state, next);
-      return;
-    }
-    Expand(step, n + 1, state, next);
-    const int i = starting_[At(step)][n];
+  // Adds the states in which the item is held, in each memory with room for it.
+  void Expand(int i, std::vector<State>* states) {
     const Holdable& item = problem_.items[At(i)];
-    for (const int memory : item.memories) {
-      int64_t used = item.bytes;
-      for (const Held& held : state.held) {
-        if (held.memory == memory) used += problem_.items[At(held.item)].bytes;
+    const size_t count = states->size();
+    for (size_t s = 0; s < count; ++s) {
+      for (const int memory : item.memories) {
+        int64_t used = item.bytes;
+        for (const Held& held : (*states)[s].held) {
+          if (held.memory == memory) used += problem_.items[At(held.item)].bytes;
+        }
+        if (used > problem_.capacity_bytes[At(memory)]) continue;
+        State with = (*states)[s];
+        with.held.insert(std::upper_bound(with.held.begin(), with.held.end(), Held{i, memory}),
+                         {i, memory});
+        with.promise += GainOf(item);
+        trail_.push_back({with.trail, {i, memory}});
+        with.trail = static_cast<int>(trail_.size()) - 1;
+        states->push_back(std::move(with));
       }
-      if (used > problem_.capacity_bytes[At(memory)]) continue;
-      State with = state;
-      with.held.insert(std::upper_bound(with.held.begin(), with.held.end(), Held{i, memory}),
-                       {i, memory});
-      with.promise += GainOf(item);
-      trail_.push_back({state.trail, {i, memory}});
-      with.trail = static_cast<int>(trail_.size()) - 1;
-      Expand(step, n + 1, with, next);
     }
+  }
+
+  // False if there are more states than that and this ends the sweep.
+  static bool Limit(size_t most, bool stop_when_full, std::vector<State>* states, bool* complete) {
+    if (states->size() <= most) return true;
+    *complete = false;
+    if (!stop_when_full) Trim(most, states);
+    return !stop_when_full;
   }
 
   void Take(int step, const State& state, std::map<std::vector<Held>, State>* next) {
