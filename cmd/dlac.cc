@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cmd/command_line.h"
+#include "cmd/dlac_map.h"
 #include "codegen/emit.h"
 #include "frontend/import.h"
 #include "ir/op.h"
@@ -338,6 +339,8 @@ Status Run(const Options& o) {
 }  // namespace dla
 
 int main(int argc, char** argv) {
+  // A model of that name is still compiled as ./map.
+  if (argc > 1 && std::string_view(argv[1]) == "map") return dla::RunMap(argc - 1, argv + 1);
   dla::Options options;
   if (argc > 1 && std::string_view(argv[1]) == "plan") {
     CLI::App app("Plans which tensors stay in which memory, and where.", "dlac plan");

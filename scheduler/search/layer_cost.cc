@@ -33,6 +33,19 @@ uint32_t CutMask(const LayerSizes& extent, const LayerSizes& block) {
   return cut;
 }
 
+std::vector<int> ClassOrder(uint32_t cut, int stationary, int rolling) {
+  constexpr uint32_t kDims[] = {kWeightDims, kInputDims, kOutputDims};
+  const uint32_t relevant = kDims[stationary];
+  std::vector<int> order;
+  for (const uint32_t part : {relevant, ~relevant}) {
+    for (int d = 0; d < kLayerDims; ++d) {
+      if ((cut & part & Bit(d)) != 0 && d != rolling) order.push_back(d);
+    }
+    if (rolling >= 0 && (part & Bit(rolling)) != 0) order.push_back(rolling);
+  }
+  return order;
+}
+
 int64_t CompulsoryBytes(const Layer& layer) {
   const LayerTotals totals = TotalsOf(layer);
   return totals.weight + totals.output +

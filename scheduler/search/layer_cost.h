@@ -53,18 +53,33 @@ struct LayerTotals {
 };
 LayerTotals TotalsOf(const Layer& layer);
 
-inline ClassCost LeastOfClasses(const LayerTotals& t, int64_t input, int64_t input_rolled,
-                                int64_t sigma, int64_t m_count, int64_t rho) {
-  const int64_t spilled = t.output * (1 + kSpillBytes * (rho - 1));
-  ClassCost best{t.weight + input_rolled * m_count + spilled, 0};
-  const int64_t by_input = t.weight * sigma + input_rolled + spilled;
-  if (by_input < best.bytes) best = {by_input, 1};
-  const int64_t by_output = t.weight * sigma + input * m_count + t.output;
-  if (by_output < best.bytes) best = {by_output, 2};
+// What the blocks make of the terms of a layer's bytes (docs/MAPPING.md).
+struct ClassTerms {
+  int64_t input = 0, input_rolled = 0;  // over all tiles; rolling needs weights or input to stay
+  int64_t sigma = 1, m_count = 1, rho = 1;
+};
+
+inline int64_t BytesOfClass(const LayerTotals& t, const ClassTerms& c, int stationary) {
+  if (stationary == 2) return t.weight * c.sigma + c.input * c.m_count + t.output;
+  const int64_t spilled = t.output * (1 + kSpillBytes * (c.rho - 1));
+  if (stationary == 0) return t.weight + c.input_rolled * c.m_count + spilled;
+  return t.weight * c.sigma + c.input_rolled + spilled;
+}
+
+inline ClassCost LeastOfClasses(const LayerTotals& t, const ClassTerms& c) {
+  ClassCost best{BytesOfClass(t, c, 0), 0};
+  for (int stationary = 1; stationary < 3; ++stationary) {
+    const int64_t bytes = BytesOfClass(t, c, stationary);
+    if (bytes < best.bytes) best = {bytes, stationary};
+  }
   return best;
 }
 
 // The dimensions of `block` that are cut.
 uint32_t CutMask(const LayerSizes& extent, const LayerSizes& block);
+
+// The order of a class: what the stationary operand depends on outside, the rolling dimension (or
+// -1) innermost in its part.
+std::vector<int> ClassOrder(uint32_t cut, int stationary, int rolling);
 
 }  // namespace dla::scheduler

@@ -52,7 +52,7 @@ struct LayerOptimum {
   LayerMapping mapping;
   int64_t bytes = 0;
   int64_t cycles = 0;  // of LeastCycles; 0 from LeastBytes
-  int64_t points = 0;  // block vectors whose cost or bound was computed
+  int64_t points = 0;  // block vectors whose cost (of all order classes) or bound was computed
   int64_t walked = 0;  // mappings whose steps were walked
 };
 

@@ -92,7 +92,7 @@ class ByteSearch {
     }
     const int64_t m_count = CeilDiv(l_.M, b_m);
     const int64_t rho = CeilDiv(l_.C, b_c) * taps_;
-    const ClassCost cost = LeastOfClasses(totals_, input_, input_rolled_, sigma_, m_count, rho);
+    const ClassCost cost = LeastOfClasses(totals_, {input_, input_rolled_, sigma_, m_count, rho});
     if (cost.bytes >= best_) return;
     best_ = cost.bytes;
     stationary_ = cost.stationary;
@@ -127,26 +127,8 @@ class ByteSearch {
       result.mapping.rolling = rolled_rows_ ? kDimE : kDimF;
       if ((cut & Bit(result.mapping.rolling)) == 0) result.mapping.rolling = -1;
     }
-    result.mapping.order = ClassOrder(cut, result.mapping.rolling);
+    result.mapping.order = ClassOrder(cut, stationary_, result.mapping.rolling);
     return result;
-  }
-
-  // What the stationary operand depends on outside, the rolling dimension innermost in its part.
-  std::vector<int> ClassOrder(uint32_t cut, int rolling) const {
-    const uint32_t dims[] = {kWeightDims, kInputDims, kOutputDims};
-    std::vector<int> order;
-    for (const bool inside : {false, true}) {
-      std::vector<int> part;
-      for (int d = 0; d < kLayerDims; ++d) {
-        const bool relevant = (dims[stationary_] & Bit(d)) != 0;
-        if ((cut & Bit(d)) != 0 && relevant != inside && d != rolling) part.push_back(d);
-      }
-      if (rolling >= 0 && ((dims[stationary_] & Bit(rolling)) != 0) != inside) {
-        part.push_back(rolling);
-      }
-      order.insert(order.end(), part.begin(), part.end());
-    }
-    return order;
   }
 
   const Layer& l_;

@@ -213,7 +213,7 @@ class CycleSearch {
       for (auto d = depths_.rbegin(); d != depths_.rend(); ++d) {
         const int64_t rho = CeilDiv(l_.C, *d) * taps_;
         const int64_t per_fold = l_.G * folds * (macs_depth_ + skew_ * rho);
-        const ClassCost least = LeastOfClasses(totals_, input_, input_rolled_, sigma, 1, rho);
+        const ClassCost least = LeastOfClasses(totals_, {input_, input_rolled_, sigma, 1, rho});
         // Both rise with the blocks of input channels.
         if (Hopeless(least.bytes, per_fold * channels_.front().folds)) break;
         VisitDepth(
@@ -255,7 +255,7 @@ class CycleSearch {
         single = true;
         if (!Fits(m_, room)) continue;
       }
-      const ClassCost least = LeastOfClasses(totals_, input_, input_rolled_, sigma, m.count, rho);
+      const ClassCost least = LeastOfClasses(totals_, {input_, input_rolled_, sigma, m.count, rho});
       // A single output buffer: the stores wait for the array and the array for the stores.
       const int64_t stores = single ? totals_.output : last_pixels * m.last;
       const int64_t cycles =

@@ -5,58 +5,18 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <random>
-#include <sstream>
 #include <string>
 
 #include "scheduler/predict.h"
 #include "scheduler/transfers.h"
+#include "tests/scheduler/optima_table.h"
 
 namespace dla::scheduler {
 namespace {
 
-using Row = std::map<std::string, std::string>;
-
-std::vector<Row> ReadCsv(const std::string& name) {
-  std::ifstream file(std::string(DLA_SOURCE_DIR) + "/tests/data/mapping/" + name);
-  std::string line;
-  std::vector<std::string> header;
-  std::vector<Row> rows;
-  while (std::getline(file, line)) {
-    std::vector<std::string> cells;
-    std::stringstream stream(line);
-    for (std::string cell; std::getline(stream, cell, ',');) cells.push_back(cell);
-    if (header.empty()) {
-      header = cells;
-      continue;
-    }
-    Row row;
-    for (size_t i = 0; i < header.size(); ++i) row[header[i]] = cells.at(i);
-    rows.push_back(row);
-  }
-  return rows;
-}
-
-int64_t Number(const Row& row, const std::string& key) { return std::stoll(row.at(key)); }
-
-Layer LayerOf(const Row& row) {
-  Layer l;
-  l.N = Number(row, "N"), l.G = Number(row, "G"), l.M = Number(row, "M"), l.C = Number(row, "C");
-  l.E = Number(row, "E"), l.F = Number(row, "F"), l.R = Number(row, "R"), l.S = Number(row, "S");
-  l.stride = Number(row, "stride"), l.dilation = Number(row, "dilation");
-  l.pad = Number(row, "pad");
-  if (row.count("H") != 0) {
-    l.H = Number(row, "H"), l.W = Number(row, "W");
-  } else {
-    l.H = (l.E - 1) * l.stride + l.dilation * (l.R - 1) + l.stride - 2 * l.pad;
-    l.W = (l.F - 1) * l.stride + l.dilation * (l.S - 1) + l.stride - 2 * l.pad;
-  }
-  return l;
-}
-
-IdealMachine MachineOf(const Row& row) {
+IdealMachine MachineOf(const TableRow& row) {
   return {Number(row, "weight_capacity"), Number(row, "input_capacity"),
           Number(row, "output_capacity"), Number(row, "pool"),
           Number(row, "bytes_per_cycle"), Number(row, "array_rows"),
@@ -111,10 +71,10 @@ void ExpectPredicted(const Layer& layer, const IdealMachine& m, const LayerOptim
 }
 
 TEST(LayerOptimum, LeastBytesOfTheTables) {
-  const std::vector<Row> rows = ReadCsv("optima.csv");
+  const std::vector<TableRow> rows = ReadTable("optima.csv");
   ASSERT_EQ(rows.size(), 90U);
   std::map<std::string, int64_t> sums;
-  for (const Row& row : rows) {
+  for (const TableRow& row : rows) {
     SCOPED_TRACE(row.at("name"));
     const Layer layer = LayerOf(row);
     EXPECT_EQ(CompulsoryBytes(layer), Number(row, "compulsory"));
@@ -148,7 +108,7 @@ TEST(LayerOptimum, LeastBytesOfTheTables) {
 
 TEST(LayerOptimum, LeastCyclesOfTheTables) {
   std::map<std::string, int64_t> sums;
-  for (const Row& row : ReadCsv("optima.csv")) {
+  for (const TableRow& row : ReadTable("optima.csv")) {
     SCOPED_TRACE(row.at("name"));
     const Layer layer = LayerOf(row);
     const IdealMachine m = Edge32(false);
@@ -175,9 +135,9 @@ TEST(LayerOptimum, LeastCyclesOfTheTables) {
 }
 
 TEST(LayerOptimum, SmallLayersOfTheTable) {
-  const std::vector<Row> rows = ReadCsv("small_optima.csv");
+  const std::vector<TableRow> rows = ReadTable("small_optima.csv");
   ASSERT_EQ(rows.size(), 400U);
-  for (const Row& row : rows) {
+  for (const TableRow& row : rows) {
     SCOPED_TRACE("row " + row.at("id"));
     const Layer layer = LayerOf(row);
     const IdealMachine m = MachineOf(row);
