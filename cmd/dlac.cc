@@ -36,7 +36,7 @@ struct Options {
   std::string target = "edge32";
   std::vector<std::string> memories, dims, shapes, consts;
   std::string optimize = "balanced", residency = "best", fuse = "on", place = "exact";
-  std::string schedule, use_schedule, report, dump_dir, stop_after, print_target;
+  std::string pins, schedule, use_schedule, report, dump_dir, stop_after, print_target;
   int64_t place_nodes = scheduler::PlacementOptions().node_budget;
   bool check = false, list_targets = false, list_ops = false, no_host = false;
   bool quiet = false, verbose = false;
@@ -60,6 +60,8 @@ void Describe(CLI::App* app, Options* o) {
          "--residency", o->residency,
          "none, one-step, onsram, best (default), exact or infinite (scratchpads without limits)")
       ->type_name("POLICY");
+  app->add_option("--pins", o->pins, "values that must stay on chip; the rest is planned")
+      ->type_name("FILE.json");
   app->add_option("--place", o->place, "color, best-fit, hill-climb or exact (default)")
       ->type_name("METHOD");
   app->add_option("--fuse", o->fuse, "on (default) or off")->type_name("on|off");
@@ -219,6 +221,14 @@ Result<scheduler::GivenSchedule> ReadGiven(const std::string& path) {
   return given;
 }
 
+Result<scheduler::Pins> ReadPins(const std::string& path) {
+  constexpr int64_t kMostBytes = int64_t{1} << 30;
+  DLA_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path, kMostBytes));
+  Result<scheduler::Pins> pins = scheduler::ParsePins(text);
+  if (!pins.ok()) return pins.status().At(path);
+  return pins;
+}
+
 Status Compile(const Options& o) {
   DLA_ASSIGN_OR_RETURN(const frontend::ImportOptions import_options, ImportOptionsOf(o));
   DLA_ASSIGN_OR_RETURN(scheduler::ScheduleOptions options, ScheduleOptionsOf(o));
@@ -226,6 +236,11 @@ Status Compile(const Options& o) {
   if (!o.use_schedule.empty()) {
     DLA_ASSIGN_OR_RETURN(given, ReadGiven(o.use_schedule));
     options.given = &given;
+  }
+  scheduler::Pins pins;
+  if (!o.pins.empty()) {
+    DLA_ASSIGN_OR_RETURN(pins, ReadPins(o.pins));
+    options.pins = &pins;
   }
   DLA_ASSIGN_OR_RETURN(const machine::Target target, TargetOf(o));
   DLA_ASSIGN_OR_RETURN(ir::Graph graph, frontend::ImportOnnx(o.model, import_options));

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "scheduler/dram.h"
+#include "scheduler/explain_residency.h"
 #include "scheduler/predict.h"
 
 namespace dla::scheduler {
@@ -98,6 +99,8 @@ std::string ReportText(const ir::Graph& graph, const Schedule& schedule) {
       schedule.residents.size(), static_cast<long long>(bound.dram_bytes),
       above(totals.dram_bytes(), bound.dram_bytes), static_cast<long long>(bound.cycles),
       above(totals.cycles, bound.cycles));
+  text += Format("64 KiB more scratchpad: at most %.0f DRAM bytes less, by the bound's prices\n",
+                 SavedByMore(schedule, 64 * 1024));
   if (schedule.residency.given_up > 0) {
     text += Format("%d values were given up because no addresses were found for them\n",
                    schedule.residency.given_up);

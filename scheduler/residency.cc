@@ -39,10 +39,19 @@ class Planner {
 
   Result<ResidencyPlan> Run(const std::function<void(size_t, size_t)>& progress) {
     DLA_RETURN_IF_ERROR(ReadGiven());
+    if (rules_.pins != nullptr) {
+      for (const auto& [value, memory] : rules_.pins->hold) {
+        DLA_RETURN_IF_ERROR(Pin(value, memory));
+      }
+    }
     for (size_t g = 0; g < nests_.size(); ++g) {
       if (progress) progress(g, nests_.size());
       if (Mapped(g, {}) != nullptr) continue;
       if (!given_fault_.ok()) return given_fault_;
+      if (HoldsPinned(static_cast<int>(g))) {
+        return Usage("group '", graph_.nodes[g].name,
+                     "': no tile fits beside the values that are pinned there");
+      }
       return DoesNotFit("node '", graph_.nodes[g].name, "'");
     }
     if (progress) progress(nests_.size(), nests_.size());
@@ -143,6 +152,12 @@ class Planner {
     return Usage("value '", name, "' cannot stay in '", memory,
                  "': only a value that groups make and only groups read can stay, in a scratchpad ",
                  "that holds its classes and is large enough");
+  }
+
+  bool HoldsPinned(int g) const {
+    return std::any_of(candidates_.begin(), candidates_.end(), [&](const Candidate& c) {
+      return c.pinned >= 0 && c.first_group <= g && g < c.end_group;
+    });
   }
 
   // A given mapping says where each operand of its group stays, or that it does not.

@@ -16,6 +16,7 @@
 #include "ir/graph.h"
 #include "ir/nest.h"
 #include "scheduler/given_schedule.h"
+#include "scheduler/pins.h"
 #include "scheduler/residency_problem.h"
 #include "scheduler/schedule.h"
 #include "scheduler/searcher.h"
@@ -32,6 +33,7 @@ struct ResidencyPlan {
 struct ResidencyRules {
   ResidencyOptions options;
   std::set<std::pair<ir::ValueId, int>> forbidden;  // root and memory
+  const Pins* pins = nullptr;                       // values that must stay, or null
   const GivenSchedule* given = nullptr;  // mappings and values that the user gives, or null
 };
 

@@ -181,7 +181,8 @@ Result<Schedule> ScheduleOn(const machine::Target& target, const ir::Graph& grap
                             const ScheduleOptions& options) {
   DLA_ASSIGN_OR_RETURN(const std::vector<ir::Nest> nests, BuildNests(graph, target));
   Searcher searcher(target, options.objective);
-  ResidencyRules rules = {.options = {.policy = options.residency}, .given = options.given};
+  ResidencyRules rules = {
+      .options = {.policy = options.residency}, .pins = options.pins, .given = options.given};
   while (true) {
     Result<ResidencyPlan> plan = PlanResidency(graph, nests, rules, &searcher, options.progress);
     if (!plan.ok()) {

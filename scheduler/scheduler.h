@@ -7,6 +7,7 @@
 #include "machine/target.h"
 #include "scheduler/given_schedule.h"
 #include "scheduler/objective.h"
+#include "scheduler/pins.h"
 #include "scheduler/placement.h"
 #include "scheduler/residency_problem.h"
 #include "scheduler/schedule.h"
@@ -18,6 +19,8 @@ struct ScheduleOptions {
   Objective objective = Objective::kBalanced;
   ResidencyPolicy residency = ResidencyPolicy::kBest;
   PlacementOptions placement;
+  // Values that the user wants on chip; the rest is planned. May be null.
+  const Pins* pins = nullptr;
   // Mappings and residents that the user gives (whole or partial); may be null.
   const GivenSchedule* given = nullptr;
   // Called before each group is mapped, and at the end with done == groups; may be empty.

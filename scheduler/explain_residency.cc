@@ -1,0 +1,131 @@
+#include "scheduler/explain_residency.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "scheduler/residency.h"
+#include "scheduler/searcher.h"
+#include "scheduler/transfers.h"
+#include "scheduler/value_flow.h"
+
+namespace dla::scheduler {
+namespace {
+
+size_t At(int i) { return static_cast<size_t>(i); }
+
+class Explainer {
+ public:
+  Explainer(const ir::Graph& graph, const Schedule& schedule) : graph_(graph), schedule_(schedule) {
+    std::vector<ir::Nest> nests;
+    for (const ScheduledGroup& group : schedule.groups) nests.push_back(group.nest);
+    flows_ = FlowsOf(graph, nests);
+  }
+
+  Result<std::string> Run(std::string_view name) const {
+    const auto value = std::find_if(graph_.values.begin(), graph_.values.end(),
+                                    [&](const ir::Value& v) { return v.name == name; });
+    if (value == graph_.values.end() || flows_.count(value->storage.root) == 0) {
+      return Usage("no group makes or reads a value '", name, "'; it may be fused into one");
+    }
+    const ir::ValueId root = value->storage.root;
+    std::string text = Concat("value '", name, "': ", RootBytes(graph_, root), " bytes");
+    if (graph_.values[At(root)].name != name) {
+      text += Concat(", part of '", graph_.values[At(root)].name, "'");
+    }
+    const auto stays = std::find_if(schedule_.residents.begin(), schedule_.residents.end(),
+                                    [&](const Resident& r) { return r.root == root; });
+    text += stays != schedule_.residents.end() ? Stays(*stays) : "\n" + WhyNot(root);
+    constexpr int64_t kMore = 64 * 1024;
+    text += Concat("\n", kMore, " bytes more of scratchpad would save at most ",
+                   static_cast<int64_t>(SavedByMore(schedule_, kMore)),
+                   " DRAM bytes in all (by the bound's prices)\n");
+    return text;
+  }
+
+ private:
+  const std::string& GroupName(int g) const { return schedule_.groups[At(g)].name; }
+
+  std::string Stays(const Resident& r) const {
+    return Concat("\nstays in '", schedule_.target.memories[At(r.memory)].name, "' at ", r.address,
+                  " from group '", GroupName(r.first_group), "' to '", GroupName(r.end_group - 1),
+                  "'; spares at least ", Spared(r.root), " bytes of transfers");
+  }
+
+  // One transfer for each group that makes or reads it.
+  int64_t Spared(ir::ValueId root) const {
+    int64_t bytes = 0;
+    for (const ScheduledGroup& group : schedule_.groups) {
+      for (const ir::Operand& operand : group.nest.operands) {
+        if (RootOf(graph_, operand) == root) bytes += DenseBytes(operand);
+      }
+    }
+    return bytes;
+  }
+
+  std::string WhyNot(ir::ValueId root) const {
+    const ValueFlow& flow = flows_.at(root);
+    if (graph_.values[At(root)].constant != nullptr) return "does not stay: a constant";
+    if (flow.writers.empty()) return "does not stay: an input of the graph";
+    if (flow.is_graph_output) return "does not stay: an output of the graph";
+    if (flow.readers.empty()) return "does not stay: no group reads it";
+    for (const auto* groups : {&flow.writers, &flow.readers}) {
+      for (const int g : *groups) {
+        if (schedule_.groups[At(g)].nest.anchor == ir::Anchor::kMove) {
+          return Concat("does not stay: group '", GroupName(g), "' only moves data");
+        }
+      }
+    }
+    const auto largest = std::max_element(
+        schedule_.target.memories.begin(), schedule_.target.memories.end(),
+        [](const machine::Memory& a, const machine::Memory& b) { return a.bytes < b.bytes; });
+    if (RootBytes(graph_, root) >= UsableBytes(*largest)) {
+      return Concat("does not stay: larger than every scratchpad (the largest, '", largest->name,
+                    "', has ", largest->bytes, " bytes)");
+    }
+    return Concat("does not stay: its room from group '", GroupName(flow.writers.front()), "' to '",
+                  GroupName(flow.readers.back()), "' is worth more to others; it would spare at ",
+                  "least ", Spared(root), " bytes of transfers, its room costs ",
+                  static_cast<int64_t>(RoomCost(root)), " by the bound's prices, and ",
+                  Fullest(flow));
+  }
+
+  double RoomCost(ir::ValueId root) const {
+    const ValueFlow& flow = flows_.at(root);
+    double price = 0;
+    for (int g = flow.writers.front(); g <= flow.readers.back(); ++g) {
+      price += schedule_.residency.bound.price[At(g)];
+    }
+    return price * static_cast<double>(RootBytes(graph_, root));
+  }
+
+  std::string Fullest(const ValueFlow& flow) const {
+    int64_t most = -1;
+    int at = flow.writers.front();
+    for (int g = flow.writers.front(); g <= flow.readers.back(); ++g) {
+      int64_t held = 0;
+      for (const Resident& r : schedule_.residents) {
+        if (r.first_group <= g && g < r.end_group) held += r.bytes;
+      }
+      if (held > most) most = held, at = g;
+    }
+    return Concat("others hold ", most, " bytes during '", GroupName(at), "'");
+  }
+
+  const ir::Graph& graph_;
+  const Schedule& schedule_;
+  ValueFlows flows_;
+};
+
+}  // namespace
+
+Result<std::string> ExplainResidency(const ir::Graph& graph, const Schedule& schedule,
+                                     std::string_view value) {
+  return Explainer(graph, schedule).Run(value);
+}
+
+double SavedByMore(const Schedule& schedule, int64_t bytes) {
+  const std::vector<double>& price = schedule.residency.bound.price;
+  return std::accumulate(price.begin(), price.end(), 0.0) * static_cast<double>(bytes);
+}
+
+}  // namespace dla::scheduler
