@@ -45,7 +45,7 @@ void Describe(CLI::App* app, Options* o) {
   app->add_option("--optimize", o->optimize, "latency, traffic, energy, edp or balanced (default)")
       ->type_name("WHAT");
   app->add_option("--search", o->search,
-                  "exact (default), exhaustive, strided, early-exit, dnnopt or random:N")
+                  "exact (default), exhaustive, strided, early-exit, dnnopt, random:N or compiler")
       ->type_name("METHOD");
   app->add_option("--space", o->space, "s0, s0-folds, s1 (default) or all; docs/MAPPING.md")
       ->type_name("SPACE");

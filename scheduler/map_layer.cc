@@ -65,6 +65,8 @@ std::optional<LayerOptimum> LeastBytesBy(const Layer& layer, const IdealMachine&
       return SearchGrid(layer, machine, Grid::kArray, kNest, Exit::kNotFewer);
     case SearchMethod::kRandom:
       return SearchRandomly(layer, machine, o.samples, kSeed);
+    case SearchMethod::kCompiler:
+      break;
   }
   return std::nullopt;
 }
@@ -121,34 +123,37 @@ std::optional<MappedLayer> SearchAsCompiler(const ir::Nest& nest, const machine:
 }
 
 bool IsIdealSearch(const MapOptions& o) {
+  if (o.method == SearchMethod::kCompiler) return false;
   return o.objective == Objective::kTraffic || o.objective == Objective::kLatency ||
          o.objective == Objective::kBalanced;
 }
 
 Status CheckOptions(bool is_ideal, const machine::Target& target, const MapOptions& o) {
-  if (o.method == SearchMethod::kExact) return {};
+  if (o.method == SearchMethod::kExact || o.method == SearchMethod::kCompiler) return {};
   if (o.objective != Objective::kTraffic) {
-    return Usage("the search methods other than exact minimise bytes; add --optimize traffic");
+    return Usage(
+        "the search methods other than exact and compiler minimise bytes; add --optimize traffic");
   }
   if (o.space != Space::kS0 || o.buffers != Buffers::kDouble) {
-    return Usage("the search methods other than exact look at space s0 with double buffers; add ",
-                 "--space s0 --buffers double");
+    return Usage(
+        "the search methods other than exact and compiler look at space s0 with double buffers; "
+        "add ",
+        "--space s0 --buffers double");
   }
   if (is_ideal) return {};
   return Usage(
-      "the search methods other than exact need an ideal target and elements of one byte, ", "not ",
-      target.name, "; add --target edge32-ideal --type i8");
+      "the search methods other than exact and compiler need an ideal target and elements of one "
+      "byte, ",
+      "not ", target.name, "; add --target edge32-ideal --type i8");
 }
 
 }  // namespace
 
 Status ParseSearchMethod(std::string_view text, MapOptions* options) {
   constexpr std::pair<std::string_view, SearchMethod> kNames[] = {
-      {"exact", SearchMethod::kExact},
-      {"exhaustive", SearchMethod::kExhaustive},
-      {"strided", SearchMethod::kStrided},
-      {"early-exit", SearchMethod::kEarlyExit},
-      {"dnnopt", SearchMethod::kDnnopt}};
+      {"exact", SearchMethod::kExact},       {"exhaustive", SearchMethod::kExhaustive},
+      {"strided", SearchMethod::kStrided},   {"early-exit", SearchMethod::kEarlyExit},
+      {"compiler", SearchMethod::kCompiler}, {"dnnopt", SearchMethod::kDnnopt}};
   for (const auto& [name, method] : kNames) {
     if (text != name) continue;
     options->method = method;
@@ -166,7 +171,7 @@ Status ParseSearchMethod(std::string_view text, MapOptions* options) {
     }
   }
   return Usage("--search ", text,
-               ": exact, exhaustive, strided, early-exit, dnnopt or random:N expected");
+               ": exact, exhaustive, strided, early-exit, dnnopt, random:N or compiler expected");
 }
 
 Status ParseSpace(std::string_view text, MapOptions* options) {

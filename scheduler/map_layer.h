@@ -16,7 +16,15 @@
 
 namespace dla::scheduler {
 
-enum class SearchMethod { kExact, kExhaustive, kStrided, kEarlyExit, kDnnopt, kRandom };
+enum class SearchMethod {
+  kExact,
+  kExhaustive,
+  kStrided,
+  kEarlyExit,
+  kDnnopt,
+  kRandom,
+  kCompiler,  // what groups of models get (search.h)
+};
 
 struct MapOptions {
   ElementType type = ElementType::kI8;
@@ -27,7 +35,8 @@ struct MapOptions {
   int64_t samples = 0;  // of kRandom
 };
 
-// "exact", "exhaustive", "strided", "early-exit", "dnnopt" (the last two together) or "random:N".
+// "exact", "exhaustive", "strided", "early-exit", "dnnopt" (the last two together),
+// "random:N" or "compiler".
 Status ParseSearchMethod(std::string_view text, MapOptions* options);
 Status ParseSpace(std::string_view text, MapOptions* options);
 Status ParseBuffers(std::string_view text, MapOptions* options);

@@ -9,10 +9,9 @@
 
 #include "scheduler/search/axis_entries.h"
 #include "scheduler/search/layer_optimum.h"
+#include "support/checked.h"
 
 namespace dla::scheduler {
-
-inline int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 constexpr int64_t kAccumulatorBytes = 4;
 // A visit of an output tile that is not its last spills accumulators, and the next loads them back.

@@ -115,6 +115,23 @@ TEST(MapLayer, TargetsThatAreNotIdealTakeTheCompilersSearch) {
   EXPECT_EQ(MapLayer(layer, target, options).status().code(), ErrorCode::kUsage);
 }
 
+// The compiler's search does not roll, so it is never below the optimum of S1 with single buffers.
+TEST(MapLayer, TheCompilersSearchIsNeverBelowTheOptimum) {
+  const machine::Target target = *machine::LoadTarget("edge32-ideal", {});
+  for (const TableRow& row : ReadTable("optima.csv")) {
+    if (row.at("set") != "resnet18") continue;
+    SCOPED_TRACE(row.at("name"));
+    const Layer layer = LayerOf(row);
+    const MapOptions options = {.objective = Objective::kTraffic,
+                                .method = SearchMethod::kCompiler};
+    auto mapped = MapLayer(layer, target, options);
+    ASSERT_TRUE(mapped.ok()) << mapped.status().message();
+    AddCosts(layer, target, ElementType::kI8, &*mapped);
+    EXPECT_FALSE(mapped->proven);
+    EXPECT_GE(mapped->predicted.dram_bytes(), Number(row, "s1_separate_single"));
+  }
+}
+
 TEST(LayerList, ReadsLinesAndSaysWhatIsWrong) {
   const auto layers = ParseLayerList(
       "# a comment\n\nconv1 net conv 1 1 64 3 112 112 7 7 2 1 3 2\r\n"
