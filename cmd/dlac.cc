@@ -36,6 +36,7 @@ struct Options {
   std::string target = "edge32";
   std::vector<std::string> memories, dims, shapes, consts;
   std::string optimize = "balanced", residency = "best", fuse = "on", place = "exact";
+  std::string precision = "f32";
   std::string pins, schedule, use_schedule, report, dump_dir, stop_after, print_target;
   int64_t place_nodes = scheduler::PlacementOptions().node_budget;
   bool check = false, list_targets = false, list_ops = false, no_host = false;
@@ -65,6 +66,9 @@ void Describe(CLI::App* app, Options* o) {
   app->add_option("--place", o->place, "color, best-fit, hill-climb or exact (default)")
       ->type_name("METHOD");
   app->add_option("--fuse", o->fuse, "on (default) or off")->type_name("on|off");
+  app->add_option("--precision", o->precision,
+                  "f16: store inner f32 values and multiply them as float16; f32 (default): as is")
+      ->type_name("f32|f16");
   app->add_option("--schedule", o->schedule, "write the schedule as JSON")->type_name("FILE");
   app->add_option("--use-schedule", o->use_schedule,
                   "take mappings and residents from this schedule, whole or partial")
@@ -148,7 +152,7 @@ std::string CommandLineOf(const Options& o) {
   for (const std::string& dim : o.dims) text += " --dim " + dim;
   for (const std::string& shape : o.shapes) text += " --shape " + shape;
   return text + " --optimize " + o.optimize + " --residency " + o.residency + " --place " +
-         o.place + " --fuse " + o.fuse;
+         o.place + " --fuse " + o.fuse + " --precision " + o.precision;
 }
 
 Result<scheduler::ScheduleOptions> ScheduleOptionsOf(const Options& o) {
@@ -182,6 +186,10 @@ Result<ir::PassOptions> PassOptionsOf(const Options& o) {
   ir::PassOptions options;
   if (o.fuse != "on" && o.fuse != "off") return Usage("--fuse ", o.fuse, ": on or off expected");
   options.fuse = o.fuse == "on";
+  if (o.precision != "f32" && o.precision != "f16") {
+    return Usage("--precision ", o.precision, ": f32 or f16 expected");
+  }
+  if (o.precision == "f16") options.precision = ElementType::kF16;
   options.stop_after = o.stop_after;
   bool known = o.stop_after.empty();
   std::string names;

@@ -5,6 +5,7 @@
 
 #include "codegen/group_code.h"
 #include "codegen/pack.h"
+#include "ir/tensor.h"
 #include "scheduler/axis_lengths.h"
 #include "scheduler/dram.h"
 #include "scheduler/predict.h"
@@ -299,11 +300,15 @@ Result<machine::Program> Emit(const ir::Graph& graph, const scheduler::Schedule&
 std::vector<uint8_t> ConstantBytes(const ir::Graph& graph, const scheduler::Schedule& schedule,
                                    size_t region) {
   const scheduler::DramRegion& r = schedule.regions[region];
-  const ir::Constant& constant = *graph.values[At(r.root)].constant;
-  const std::span<const uint8_t> dense(constant.bytes, static_cast<size_t>(constant.size_bytes));
-  if (r.kind != scheduler::DramKind::kPackedWeight) return {dense.begin(), dense.end()};
+  const ir::Value& value = graph.values[At(r.root)];
+  if (r.kind != scheduler::DramKind::kPackedWeight) return ir::StoredConstant(value);
   const scheduler::ScheduledGroup& group = schedule.groups[At(r.group)];
-  return PackWeights(group.nest, group.mapping, dense);
+  if (value.StoredType() != value.type) {
+    return PackWeights(group.nest, group.mapping, ir::StoredConstant(value));
+  }
+  const ir::Constant& constant = *value.constant;  // packed from where it lies, without a copy
+  return PackWeights(group.nest, group.mapping,
+                     {constant.bytes, static_cast<size_t>(constant.size_bytes)});
 }
 
 }  // namespace dla::codegen

@@ -65,6 +65,7 @@ class Evaluator {
     std::vector<Tensor> operands;
     for (const ValueId id : node.inputs) operands.push_back(id == kNoValue ? Tensor{} : Read(id));
     const size_t own = node.fused.empty() ? operands.size() : Idx(def->max_inputs);
+    if (graph_.array_type && def->kind == OpKind::kContraction) RoundOperands(own, &operands);
     std::vector<TensorView> views;
     for (size_t i = 0; i < own && i < operands.size(); ++i) {
       views.push_back(node.inputs[i] == kNoValue ? TensorView{} : operands[i].view());
@@ -97,18 +98,30 @@ class Evaluator {
   // The value as a dense tensor, through its storage.
   Tensor Read(ValueId id) {
     const Value& value = graph_.values[Idx(id)];
-    Tensor result = Tensor::Zeros({value.type, value.shape});
     if (value.constant != nullptr) {
+      Tensor result = Tensor::Zeros({value.type, value.shape});
       std::copy_n(value.constant->bytes, result.bytes.size(), result.bytes.data());
       return result;
     }
-    const int64_t bytes = TypeBytes(value.type, 1);
+    Tensor stored = Tensor::Zeros({value.StoredType(), value.shape});
+    const int64_t bytes = TypeBytes(stored.type, 1);
     CopyStrided(value.shape, bytes, Buffer(id).data() + Offset(value) * bytes, Strides(value),
-                result.bytes.data(), DenseStrides(value.shape));
-    return result;
+                stored.bytes.data(), DenseStrides(value.shape));
+    return As(std::move(stored), value.type);
   }
 
  private:
+  static Tensor As(Tensor tensor, ElementType type) {
+    return tensor.type == type ? std::move(tensor) : ConvertTensor(tensor.view(), type);
+  }
+  // What the array multiplies where it rounds f32 operands.
+  void RoundOperands(size_t own, std::vector<Tensor>* operands) const {
+    for (size_t i = 0; i < std::min<size_t>(own, 2); ++i) {
+      Tensor& operand = (*operands)[i];
+      if (operand.type != ElementType::kF32) continue;
+      operand = ConvertTensor(As(std::move(operand), *graph_.array_type).view(), ElementType::kF32);
+    }
+  }
   ValueId Root(ValueId id) const {
     const ValueId root = graph_.values[Idx(id)].storage.root;
     return root == kNoValue ? id : root;
@@ -120,10 +133,11 @@ class Evaluator {
     return value.storage.root == kNoValue ? 0 : value.storage.offset;
   }
 
-  void Write(ValueId id, const Tensor& tensor) {
+  void Write(ValueId id, Tensor tensor) {
     const Value& value = graph_.values[Idx(id)];
-    const int64_t bytes = TypeBytes(value.type, 1);
-    CopyStrided(value.shape, bytes, tensor.bytes.data(), DenseStrides(value.shape),
+    const Tensor stored = As(std::move(tensor), value.StoredType());
+    const int64_t bytes = TypeBytes(stored.type, 1);
+    CopyStrided(value.shape, bytes, stored.bytes.data(), DenseStrides(value.shape),
                 Buffer(id).data() + Offset(value) * bytes, Strides(value));
   }
 
@@ -133,10 +147,8 @@ class Evaluator {
     auto [it, is_new] = buffers_.try_emplace(root);
     if (is_new) {
       const Value& value = graph_.values[Idx(root)];
-      it->second.assign(Idx(TypeBytes(value.type, ElementCount(value.shape))), 0xff);
-      if (value.constant != nullptr) {
-        std::copy_n(value.constant->bytes, it->second.size(), it->second.data());
-      }
+      it->second.assign(Idx(TypeBytes(value.StoredType(), ElementCount(value.shape))), 0xff);
+      if (value.constant != nullptr) it->second = StoredConstant(value);
     }
     return it->second;
   }

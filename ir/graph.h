@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -42,6 +43,9 @@ struct Storage {
   ValueId root = kNoValue;
   int64_t offset = 0;  // elements
   Shape strides;       // elements, one an axis
+  // The type of the elements in the buffer, where that is not the value's: set by the precision
+  // pass. A result is rounded to it once, where its group stores it.
+  std::optional<ElementType> type;
   bool operator==(const Storage&) const = default;
 };
 
@@ -51,6 +55,8 @@ struct Value {
   Shape shape;
   std::shared_ptr<const Constant> constant;  // null: computed or a graph input
   Storage storage;                           // set by the layout pass; before it root == kNoValue
+
+  ElementType StoredType() const { return storage.type.value_or(type); }
 };
 
 using Attribute =
@@ -88,6 +94,9 @@ struct Graph {
   std::vector<Node> nodes;  // topological order
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
+  // The type to which the array rounds f32 operands of contractions before it multiplies; none: it
+  // multiplies them as they are. Set by the precision pass.
+  std::optional<ElementType> array_type;
 };
 
 }  // namespace dla::ir

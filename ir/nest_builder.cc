@@ -25,7 +25,7 @@ int NestBuilder::AddOperand(ValueId value, OperandClass cls, std::vector<int64_t
   Operand operand;
   operand.value = value;
   operand.cls = cls;
-  operand.type = v.type;
+  operand.type = v.StoredType();
   operand.base = v.storage.offset;
   nest_.operands.push_back(operand);
   strides_.push_back(std::move(strides));

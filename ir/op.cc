@@ -30,6 +30,12 @@ Result<Nest> BuildNest(const Graph& graph, const Node& node) {
   DLA_CHECK(def != nullptr && def->nest != nullptr, "no nest for ", node.op);
   Result<Nest> nest = def->nest(graph, node);
   if (!nest.ok()) return nest.status().At("node '" + node.name + "' (" + node.op + ")");
+  if (graph.array_type && nest->anchor == Anchor::kContraction) {
+    for (const int o : {Nest::kInput, Nest::kWeight}) {
+      Operand& operand = nest->operands[Idx(o)];
+      if (operand.type == ElementType::kF32) operand.read_as = graph.array_type;
+    }
+  }
   return nest;
 }
 

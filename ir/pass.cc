@@ -12,6 +12,7 @@ constexpr Pass kPasses[] = {
     {"simplify", "no-ops, pairs that cancel, dead code", Simplify},
     {"fuse", "element-wise work behind its anchor", Fuse},
     {"layout", "storage of every value; views vanish", Layout},
+    {"precision", "the types in which f32 values are stored and multiplied", Precision},
 };
 
 }  // namespace

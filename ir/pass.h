@@ -5,9 +5,10 @@
 //   simplify      no-ops, pairs that cancel, dead code
 //   fuse          element-wise work behind its anchor: every node becomes one group
 //   layout        every value gets its storage; views vanish, copies appear where they must
+//   precision     the types in which f32 values are stored and multiplied, where not f32
 //
 // The verifier runs before the first pass and after each; a fault it finds is ours (exit 70).
-// After layout, `graph.nodes` are the groups in an order in which they can run, and BuildNest
+// After the last, `graph.nodes` are the groups in an order in which they can run, and BuildNest
 // (ir/op.h) gives the nest of each.
 #pragma once
 
@@ -29,6 +30,9 @@ struct Pass {
 
 struct PassOptions {
   bool fuse = true;  // false: every operator is a group of its own
+  // Multiply and store f32 values in this type (f16 or bf16); kF32: as they are. Accumulation,
+  // vector arithmetic and its constants stay f32, graph inputs and outputs keep their types.
+  ElementType precision = ElementType::kF32;
   // Stop after the pass of this name ("": run all).
   std::string stop_after;
   // Called with "import" before the first pass and with each pass's name after it.

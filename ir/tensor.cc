@@ -199,6 +199,15 @@ Tensor ConvertTensor(const TensorView& tensor, ElementType type) {
   return result;
 }
 
+std::vector<uint8_t> StoredConstant(const Value& value) {
+  const Constant& constant = *value.constant;
+  if (value.StoredType() == value.type) {
+    return {constant.bytes, constant.bytes + constant.size_bytes};
+  }
+  const TensorView view = {value.type, value.shape, constant.bytes};
+  return ConvertTensor(view, value.StoredType()).bytes;
+}
+
 std::optional<int64_t> CheckedElementCount(const Shape& shape) {
   constexpr int64_t kMost = int64_t{1} << 40;
   int64_t count = 1;

@@ -86,6 +86,7 @@ void PrintValue(size_t id, const Value& value, std::ostringstream* out) {
   if (value.storage.root != kNoValue) {
     *out << " @ %" << value.storage.root << ' ' << value.storage.offset << ' ';
     PrintList(value.storage.strides, out);
+    if (value.storage.type) *out << " as " << TypeName(*value.storage.type);
   }
   *out << '\n';
 }
@@ -190,6 +191,7 @@ std::string PrintGraph(const Graph& graph) {
   out << "\noutputs ";
   PrintIds(graph.outputs, &out);
   out << '\n';
+  if (graph.array_type) out << "array " << TypeName(*graph.array_type) << '\n';
   for (const Node& node : graph.nodes) PrintNode(node, &out);
   return out.str();
 }
@@ -204,8 +206,9 @@ ConstantTable LargeConstants(const Graph& graph) {
 }
 
 bool SameGraph(const Graph& a, const Graph& b) {
-  if (a.name != b.name || a.inputs != b.inputs || a.outputs != b.outputs ||
-      a.values.size() != b.values.size() || a.nodes.size() != b.nodes.size()) {
+  if (a.name != b.name || a.array_type != b.array_type || a.inputs != b.inputs ||
+      a.outputs != b.outputs || a.values.size() != b.values.size() ||
+      a.nodes.size() != b.nodes.size()) {
     return false;
   }
   for (size_t i = 0; i < a.values.size(); ++i) {

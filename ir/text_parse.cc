@@ -205,11 +205,19 @@ class Parser {
       graph_.inputs = Ids(line);
     } else if (line->Take("outputs ")) {
       graph_.outputs = Ids(line);
+    } else if (line->Take("array ")) {
+      graph_.array_type = Type(line);
     } else if (line->Take("node ")) {
       ParseNode(line);
     } else {
       line->Fail("graph, value, inputs, outputs or node expected");
     }
+  }
+
+  static ElementType Type(Line* line) {
+    const auto type = ParseElementType(line->Word());
+    if (!type) line->Fail("an element type expected");
+    return type.value_or(ElementType::kF32);
   }
 
   void ParseValue(Line* line) {
@@ -219,15 +227,14 @@ class Parser {
     }
     Value value;
     value.name = line->Quoted();
-    const auto type = ParseElementType(line->Word());
-    if (!type) return line->Fail("an element type expected");
-    value.type = *type;
+    value.type = Type(line);
     value.shape = Numbers(line);
     if (line->Take("=")) value.constant = ParseConstant(line);
     if (line->Take("@")) {
       value.storage.root = Id(line);
       value.storage.offset = line->Number<int64_t>();
       value.storage.strides = Numbers(line);
+      if (line->Take("as ")) value.storage.type = Type(line);
     }
     graph_.values.push_back(std::move(value));
   }

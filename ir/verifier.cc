@@ -71,7 +71,7 @@ class Verifier {
     if (storage.root == kNoValue) return;
     if (!Exists(storage.root)) return Fault(where, ": its root does not exist");
     const Value& root = Of(storage.root);
-    if (root.storage != Storage{storage.root, 0, DenseStrides(root.shape)}) {
+    if (root.storage != Storage{storage.root, 0, DenseStrides(root.shape), root.storage.type}) {
       Fault(where, ": its root '", root.name, "' is not a dense root");
     }
     if (storage.strides.size() != value.shape.size()) {
@@ -87,7 +87,12 @@ class Verifier {
       Fault(where, ": its elements ", low, " to ", high, " do not lie in root '", root.name,
             "' of ", ElementCount(root.shape));
     }
-    if (root.type != value.type) Fault(where, ": its root has another type");
+    if (root.type != value.type || root.StoredType() != value.StoredType()) {
+      Fault(where, ": its root has another type");
+    }
+    if (value.StoredType() != value.type && value.type != ElementType::kF32) {
+      Fault(where, ": only f32 values are stored in another type");
+    }
   }
 
   // Whether a value can be read at this point: a view can if its root is an input or a constant

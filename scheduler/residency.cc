@@ -374,7 +374,7 @@ double AdditiveCost(const machine::Counters& c, const ir::Nest& nest, const mach
 
 int64_t RootBytes(const ir::Graph& graph, ir::ValueId root) {
   const ir::Value& value = graph.values[At(root)];
-  return TypeBytes(value.type, ir::ElementCount(value.shape));
+  return TypeBytes(value.StoredType(), ir::ElementCount(value.shape));
 }
 
 int LeastWorthwhile(const Schedule& schedule, int memory) {

@@ -21,15 +21,21 @@ Status Evaluate(const Node&, std::span<const TensorView> inputs, std::span<Tenso
 }
 
 Result<Nest> CopyNest(const Graph& graph, const Node& node) {
-  NestBuilder builder(graph, node, Anchor::kMove);
+  const auto stored = [&](ValueId id) { return graph.values[Idx(id)].StoredType(); };
+  const bool converts = stored(node.inputs[0]) != stored(node.outputs[0]);
+  NestBuilder builder(graph, node, converts ? Anchor::kVector : Anchor::kMove);
   std::vector<NestBuilder::OutputAxis> axes;
   const Shape& shape = graph.values[Idx(node.outputs[0])].shape;
   for (size_t i = 0; i < shape.size(); ++i) {
     axes.push_back({-1, builder.AddNumberedLoop("d", i, shape[i])});
   }
-  builder.AddOperand(node.inputs[0], OperandClass::kVector,
-                     builder.OutputStrides(node.inputs[0], axes));
+  const int input = builder.AddOperand(node.inputs[0], OperandClass::kVector,
+                                       builder.OutputStrides(node.inputs[0], axes));
   builder.AddFusedAndOutput(axes, OperandClass::kVector);
+  if (converts) {  // no engine that only moves can do that
+    builder.EmitLoads(0);
+    builder.Emit(MicroOp::kCopy, builder.Loaded(input));
+  }
   return builder.Build();
 }
 

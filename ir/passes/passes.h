@@ -12,5 +12,6 @@ Status Fold(Graph* graph, const PassOptions& options);
 Status Simplify(Graph* graph, const PassOptions& options);
 Status Fuse(Graph* graph, const PassOptions& options);
 Status Layout(Graph* graph, const PassOptions& options);
+Status Precision(Graph* graph, const PassOptions& options);
 
 }  // namespace dla::ir

@@ -21,7 +21,8 @@ Result<Compiled> CompileModel(const std::string& path, const CompileOptions& opt
   }
   Compiled compiled;
   DLA_ASSIGN_OR_RETURN(compiled.graph, frontend::ImportOnnx(path, options.import));
-  DLA_RETURN_IF_ERROR(ir::RunPasses(&compiled.graph, {.fuse = options.fuse}));
+  DLA_RETURN_IF_ERROR(
+      ir::RunPasses(&compiled.graph, {.fuse = options.fuse, .precision = options.precision}));
   DLA_ASSIGN_OR_RETURN(compiled.schedule,
                        scheduler::MakeSchedule(compiled.graph, target, options.schedule));
   DLA_ASSIGN_OR_RETURN(compiled.program, codegen::Emit(compiled.graph, compiled.schedule));
@@ -75,6 +76,22 @@ double RelativeError(const Tensor& actual, const Tensor& expected) {
     largest = std::max(largest, std::fabs(static_cast<double>(e)));
   }
   return error / std::max(largest, 1e-12);
+}
+
+double SignalToNoise(const Tensor& actual, const Tensor& expected) {
+  if (actual.shape != expected.shape || actual.type != expected.type) return -INFINITY;
+  double signal = 0;
+  double noise = 0;
+  for (size_t i = 0; i + 4 <= expected.bytes.size(); i += 4) {
+    float a = 0;
+    float e = 0;
+    std::memcpy(&a, actual.bytes.data() + i, 4);
+    std::memcpy(&e, expected.bytes.data() + i, 4);
+    signal += static_cast<double>(e) * static_cast<double>(e);
+    noise += (static_cast<double>(a) - static_cast<double>(e)) *
+             (static_cast<double>(a) - static_cast<double>(e));
+  }
+  return 10 * std::log10(signal / noise);
 }
 
 void ExpectAsPredicted(const Compiled& compiled, const runtime::RunResult& result) {

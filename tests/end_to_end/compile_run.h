@@ -27,6 +27,7 @@ struct CompileOptions {
   std::vector<std::string> memories;  // as --mem
   scheduler::ScheduleOptions schedule;
   bool fuse = true;
+  ElementType precision = ElementType::kF32;
 };
 
 // Imports, runs all passes, schedules, emits and verifies.
@@ -50,6 +51,9 @@ Result<Outcome> RunCompiled(const Compiled& compiled, const std::vector<Tensor>&
 
 // Largest |a - b| relative to the largest |b| of a tensor of f32.
 double RelativeError(const Tensor& actual, const Tensor& expected);
+
+// 10 log10 of the power of `expected` over that of the difference, in dB, of tensors of f32.
+double SignalToNoise(const Tensor& actual, const Tensor& expected);
 
 // gtest failures where any counter of any group differs from its prediction.
 void ExpectAsPredicted(const Compiled& compiled, const runtime::RunResult& result);

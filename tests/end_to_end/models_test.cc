@@ -66,6 +66,35 @@ TEST_P(Models, MatchTheReferenceEvaluator) {
   }
 }
 
+// --precision f16: half-precision values between groups, 40 dB and more from the f32 answer, and
+// the machine rounds where the evaluator does. (Sums in another order may round the other way:
+// 2^-11 of a value, a few times over.)
+TEST_P(Models, HalfPrecision) {
+  for (const Bundled& model : BundledModels()) {
+    for (const bool fuse : {true, false}) {
+      SCOPED_TRACE(model.name + (fuse ? " fused" : " unfused"));
+      const Compiled compiled =
+          MustCompile(model, {.target = GetParam(), .fuse = fuse, .precision = ElementType::kF16});
+      const std::vector<Tensor> inputs = MustRead(model, "inputs.npz");
+      const Result<Outcome> outcome = RunCompiled(compiled, inputs, {.check = true});
+      ASSERT_TRUE(outcome.ok()) << outcome.status().message();
+      ExpectAsPredicted(compiled, outcome->result);
+      std::map<std::string, ir::Tensor> by_name;
+      for (const Tensor& input : inputs) {
+        by_name[input.name] = {input.type, input.shape, input.bytes};
+      }
+      const auto evaluated = ir::Evaluate(compiled.graph, by_name);
+      ASSERT_TRUE(evaluated.ok()) << evaluated.status().message();
+      for (const Tensor& expected : MustRead(model, "expected.npz")) {
+        const Tensor& actual = outcome->outputs.at(expected.name);
+        EXPECT_GT(SignalToNoise(actual, expected), 40) << expected.name;
+        const ir::Tensor& value = evaluated->at(expected.name);
+        EXPECT_LT(RelativeError(actual, {"", value.type, value.shape, value.bytes}), 4e-3);
+      }
+    }
+  }
+}
+
 // Invariant 6: delays change no value.
 TEST_P(Models, JitterChangesNoValue) {
   const Bundled model = BundledModels()[1];
@@ -108,7 +137,8 @@ std::string SuiteName(const ::testing::TestParamInfo<std::string>& parameter) {
 
 INSTANTIATE_TEST_SUITE_P(Targets, Models,
                          ::testing::Values("edge32", "edge32-unified", "edge32-ideal",
-                                           "edge32-ideal-unified"),
+                                           "edge32-ideal-unified", "edge32-ws", "edge32-is",
+                                           "onsram", "tpu256", "meta-df"),
                          SuiteName);
 
 }  // namespace

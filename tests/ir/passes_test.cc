@@ -232,5 +232,32 @@ TEST(Layout, ShuffleIsWrittenInPlace) {
   ExpectPassesKeepValues(graph);
 }
 
+// What only the array reads and what lies between groups is stored in half precision; ports and the
+// operands of vector work keep their types.
+TEST(Precision, StoresHalvesBetweenGroups) {
+  GraphBuilder b;
+  const ValueId x = b.Input("x", {1, 2, 6, 6});
+  const ValueId w = b.Floats("w", {2, 2, 3, 3}, Pattern(36));
+  const ValueId bias = b.Floats("bias", {2}, {1, 2});
+  const ValueId conv = b.Node("Conv", "conv", {x, w, bias});
+  const ValueId soft = b.Node("Softmax", "soft", {conv}, {{"axis", int64_t{1}}});
+  const ValueId second = b.Node("Conv", "second", {soft, w});
+  Graph graph = b.Build({second});
+  ASSERT_TRUE(RunPasses(&graph, {.precision = ElementType::kF16}).ok());
+  std::map<std::string, ElementType> stored;
+  for (const Value& value : graph.values) stored[value.name] = value.StoredType();
+  EXPECT_EQ(stored, (std::map<std::string, ElementType>{{"x", ElementType::kF32},
+                                                        {"w", ElementType::kF16},
+                                                        {"bias", ElementType::kF32},
+                                                        {"conv", ElementType::kF16},
+                                                        {"soft", ElementType::kF16},
+                                                        {"second", ElementType::kF32}}));
+  const auto nest = BuildNest(graph, graph.nodes[0]);
+  ASSERT_TRUE(nest.ok());
+  EXPECT_EQ(nest->operands[Nest::kInput].read_as, ElementType::kF16);
+  EXPECT_EQ(nest->operands[Nest::kWeight].read_as, std::nullopt);
+  EXPECT_EQ(nest->operands[Nest::kWeight].type, ElementType::kF16);
+}
+
 }  // namespace
 }  // namespace dla::ir

@@ -25,6 +25,7 @@ TEST(Text, RoundTripAfterEveryPass) {
   Graph graph = Sample();
   int dumps = 0;
   PassOptions options;
+  options.precision = ElementType::kF16;
   options.dump = [&](std::string_view pass, const Graph& now) {
     ++dumps;
     const std::string text = PrintGraph(now);
@@ -34,7 +35,8 @@ TEST(Text, RoundTripAfterEveryPass) {
     EXPECT_EQ(PrintGraph(*parsed), text) << pass;
   };
   ASSERT_TRUE(RunPasses(&graph, options).ok());
-  EXPECT_EQ(dumps, 6);
+  EXPECT_EQ(dumps, 7);
+  EXPECT_NE(PrintGraph(graph).find("\narray f16\n"), std::string::npos);
 }
 
 TEST(Text, AttributesOfAllKinds) {

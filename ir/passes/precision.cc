@@ -1,0 +1,50 @@
+// precision: in which type f32 values are stored and multiplied, where that is not f32.
+//
+// What a group computes and another reads is rounded once, where it is stored; so is a constant
+// that only the array reads. Graph inputs and outputs keep the types of the model: the array rounds
+// an operand when it reads one, and a drained tile has the type of the place that it goes to.
+// Accumulators, vector arithmetic and the constants of vector work (bias, scales) stay f32.
+#include "ir/op.h"
+#include "ir/passes/passes.h"
+#include "ir/tensor.h"
+
+namespace dla::ir {
+namespace {
+
+// By root: whether something other than the array's first two operands reads it.
+std::vector<bool> ReadByVectorWork(const Graph& graph) {
+  std::vector<bool> read(graph.values.size());
+  for (const Node& node : graph.nodes) {
+    const bool contracts = FindOperator(node.op)->kind == OpKind::kContraction;
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      if (node.inputs[i] == kNoValue || (contracts && i < 2)) continue;
+      read[Idx(graph.values[Idx(node.inputs[i])].storage.root)] = true;
+    }
+  }
+  return read;
+}
+
+}  // namespace
+
+Status Precision(Graph* graph, const PassOptions& options) {
+  if (options.precision == ElementType::kF32) return {};
+  const std::vector<bool> by_vector_work = ReadByVectorWork(*graph);
+  std::vector<bool> converts(graph->values.size());
+  for (size_t i = 0; i < graph->values.size(); ++i) {
+    const Value& value = graph->values[i];
+    converts[i] = value.storage.root == static_cast<ValueId>(i) &&
+                  value.type == ElementType::kF32 &&
+                  !(value.constant != nullptr && by_vector_work[i]);
+  }
+  for (const ValueId id : graph->inputs) converts[Idx(id)] = false;
+  for (const ValueId id : graph->outputs) converts[Idx(id)] = false;
+  for (Value& value : graph->values) {
+    if (value.storage.root != kNoValue && converts[Idx(value.storage.root)]) {
+      value.storage.type = options.precision;
+    }
+  }
+  graph->array_type = options.precision;
+  return {};
+}
+
+}  // namespace dla::ir
