@@ -142,7 +142,11 @@ void VerifyPlace(const Program& program, const Group& group, const OperandDesc& 
     return;
   }
   if (*elements == 0) return;  // all tiles are clipped to nothing: it takes no room
-  const int64_t unit = std::max<int64_t>(memory.align_bytes, TypeBytes(operand.type, 1));
+  // Buffers begin at multiples of the memory's alignment. A resident operand may be a part of one
+  // (a piece of a concatenation), from any element on.
+  const int64_t element_bytes = TypeBytes(operand.type, 1);
+  const int64_t unit =
+      operand.resident ? element_bytes : std::max<int64_t>(memory.align_bytes, element_bytes);
   if (operand.address < 0 || operand.slot_bytes < 1 || operand.slot_bytes > memory.bytes / slots ||
       operand.address > memory.bytes - slots * operand.slot_bytes) {
     faults->Add(where, slots, " slots of ", operand.slot_bytes, " bytes from address ",
