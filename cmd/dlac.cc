@@ -39,6 +39,8 @@ struct Options {
   std::string precision = "f32";
   std::string pins, schedule, use_schedule, report, dump_dir, stop_after, print_target;
   int64_t place_nodes = scheduler::PlacementOptions().node_budget;
+  std::string explain;
+  size_t top = 5;
   bool check = false, list_targets = false, list_ops = false, no_host = false;
   bool quiet = false, verbose = false;
 };
@@ -73,7 +75,12 @@ void Describe(CLI::App* app, Options* o) {
   app->add_option("--use-schedule", o->use_schedule,
                   "take mappings and residents from this schedule, whole or partial")
       ->type_name("FILE");
-  app->add_option("--report", o->report, "print a report: text or json")->type_name("FORM");
+  app->add_option("--report", o->report, "print a report: text, json or csv")->type_name("FORM");
+  app->add_option("--top", o->top, "how many groups worth attention the report names (default 5)")
+      ->type_name("N");
+  app->add_option("--explain", o->explain,
+                  "print how a node is mapped, or why a value stays or not")
+      ->type_name("NODE|VALUE");
   app->add_option("--dump-dir", o->dump_dir, "write the graph's text after each pass")
       ->type_name("DIR");
   app->add_option("--stop-after", o->stop_after, "stop after this pass")->type_name("PASS");
@@ -256,6 +263,10 @@ Status Compile(const Options& o) {
   if (!o.stop_after.empty()) return Status();
   Result<scheduler::Schedule> schedule = scheduler::MakeSchedule(graph, target, options);
   if (!schedule.ok()) return schedule.status().At(o.model);
+  std::string explanation;
+  if (!o.explain.empty()) {
+    DLA_ASSIGN_OR_RETURN(explanation, scheduler::Explain(graph, *schedule, o.explain));
+  }
   Result<machine::Program> program = codegen::Emit(graph, *schedule);
   if (!program.ok()) return program.status().At(o.model);
   program->producer = std::string("dlac ") + DLA_VERSION;
@@ -272,7 +283,11 @@ Status Compile(const Options& o) {
   if (o.report == "json") {
     std::fputs(scheduler::ScheduleJson(graph, *schedule).c_str(), stdout);
   } else if (o.report == "text") {
-    std::fputs(scheduler::ReportText(graph, *schedule).c_str(), stdout);
+    std::fputs(scheduler::ReportText(graph, *schedule, o.top).c_str(), stdout);
+  } else if (o.report == "csv") {
+    std::fputs(scheduler::ReportCsv(*schedule).c_str(), stdout);
+  } else if (!o.explain.empty()) {
+    std::fputs(explanation.c_str(), stdout);
   } else if (!o.quiet) {
     std::fputs(scheduler::SummaryLine(*schedule).c_str(), stdout);
   }
@@ -337,8 +352,8 @@ Status Run(const Options& o) {
     return Usage("no output given; add -o ", std::filesystem::path(o.model).stem().string(),
                  ".bin");
   }
-  if (!o.report.empty() && o.report != "text" && o.report != "json") {
-    return Usage("--report ", o.report, ": text or json expected");
+  if (!o.report.empty() && o.report != "text" && o.report != "json" && o.report != "csv") {
+    return Usage("--report ", o.report, ": text, json or csv expected");
   }
   return Compile(o);
 }

@@ -2,16 +2,28 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "ir/graph.h"
 #include "scheduler/schedule.h"
+#include "support/status.h"
 
 namespace dla::scheduler {
 
 // "edge32: 25 groups, 4.2 Mcycles (4.2 ms), ..." with a newline.
 std::string SummaryLine(const Schedule& schedule);
 
-// Target and sizes, a row a group (cycles, bytes, utilisation, what binds it), totals.
-std::string ReportText(const ir::Graph& graph, const Schedule& schedule);
+// Target and sizes, a row a group (cycles, bytes, utilisation, what binds it), the `top` groups
+// that lose most against their rooflines, totals.
+std::string ReportText(const ir::Graph& graph, const Schedule& schedule, size_t top);
+
+// The rows as CSV with a header.
+std::string ReportCsv(const Schedule& schedule);
+
+// A few lines about the group that holds the ONNX node of that name (its mapping, where its
+// operands lie, what it costs and what binds it), or about the value of that name
+// (explain_residency.h). kUsage: there is neither.
+Result<std::string> Explain(const ir::Graph& graph, const Schedule& schedule,
+                            std::string_view name);
 
 }  // namespace dla::scheduler

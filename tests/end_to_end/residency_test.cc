@@ -2,9 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 
 #include "scheduler/explain_residency.h"
 #include "scheduler/pins.h"
+#include "scheduler/report.h"
 #include "tests/end_to_end/compile_run.h"
 
 namespace dla::testing {
@@ -81,6 +84,65 @@ TEST(Residency, PinsAreHeldOrRefused) {
   EXPECT_EQ(refused.status().code(), ErrorCode::kUsage);
   EXPECT_FALSE(scheduler::ParsePins(R"({"hold": [{"value": "x"}]})").ok());
   EXPECT_FALSE(scheduler::ExplainResidency(pinned->graph, pinned->schedule, "no such").ok());
+}
+
+// The parts of a concatenation that stays begin wherever the part before ends, here after 300
+// bytes: only the whole is aligned.
+TEST(Residency, PartsOfAConcatenationStayUnaligned) {
+  Tensor x = {"x", ElementType::kF32, {1, 3, 5, 5}, std::vector<uint8_t>(300)};
+  std::vector<float> values(75);
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i] = static_cast<float>(static_cast<int>(i * 7 % 23) - 11) / 4;
+  }
+  std::memcpy(x.bytes.data(), values.data(), x.bytes.size());
+  for (const char* target : {"edge32", "edge32-unified", "onsram", "tpu256", "meta-df"}) {
+    SCOPED_TRACE(target);
+    const Result<Compiled> compiled =
+        CompileModel(DLA_SOURCE_DIR "/tests/data/models/odd_concat.onnx", {.target = target});
+    ASSERT_TRUE(compiled.ok()) << compiled.status().message();
+    EXPECT_FALSE(compiled->schedule.residents.empty());
+    const Result<Outcome> outcome = RunCompiled(*compiled, {x}, {.check = true});
+    ASSERT_TRUE(outcome.ok()) << outcome.status().message();
+    ExpectAsPredicted(*compiled, outcome->result);
+    std::vector<float> y(50);
+    const Tensor& output = outcome->outputs.at("y");
+    ASSERT_EQ(output.bytes.size(), 200U);
+    std::memcpy(y.data(), output.bytes.data(), 200);
+    constexpr float kWeights[] = {1, 2, 3, -1, 0.5F, 4};
+    for (size_t i = 0; i < 25; ++i) {
+      float sum = 0;
+      for (size_t c = 0; c < 3; ++c) {
+        sum += kWeights[c] * std::max(values[c * 25 + i], 0.0F) +
+               kWeights[c + 3] * std::fabs(values[c * 25 + i]);
+      }
+      EXPECT_EQ(y[i], sum) << i;
+      EXPECT_EQ(y[25 + i], -sum) << i;
+    }
+  }
+}
+
+// --explain: a node's mapping, a value's place, and a clear word where there is neither. --report
+// csv: a header and a row a group.
+TEST(Report, ExplainsNodesAndValues) {
+  const Result<Compiled> compiled =
+      CompileModel(DLA_SOURCE_DIR "/tests/data/models/odd_concat.onnx", {.target = "onsram"});
+  ASSERT_TRUE(compiled.ok()) << compiled.status().message();
+  const auto node = scheduler::Explain(compiled->graph, compiled->schedule, "conv");
+  ASSERT_TRUE(node.ok()) << node.status().message();
+  EXPECT_NE(node->find("(Conv)"), std::string::npos) << *node;
+  EXPECT_NE(node->find("input 'c': stays whole in pool"), std::string::npos) << *node;
+  EXPECT_NE(node->find("partial sums: "), std::string::npos) << *node;
+  const auto value = scheduler::Explain(compiled->graph, compiled->schedule, "c");
+  ASSERT_TRUE(value.ok()) << value.status().message();
+  EXPECT_NE(value->find("stays in 'pool'"), std::string::npos) << *value;
+  const auto neither = scheduler::Explain(compiled->graph, compiled->schedule, "no such");
+  ASSERT_FALSE(neither.ok());
+  EXPECT_EQ(neither.status().code(), ErrorCode::kUsage);
+  const std::string csv = scheduler::ReportCsv(compiled->schedule);
+  EXPECT_EQ(static_cast<size_t>(std::count(csv.begin(), csv.end(), '\n')),
+            compiled->schedule.groups.size() + 1);
+  const std::string text = scheduler::ReportText(compiled->graph, compiled->schedule, 2);
+  EXPECT_NE(text.find("groups worth attention"), std::string::npos) << text;
 }
 
 }  // namespace
