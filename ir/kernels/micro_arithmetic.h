@@ -123,9 +123,14 @@ T ShiftRight(T x, T by) {
   return static_cast<T>(x >> by);
 }
 
+// Below this a logistic of f32 is 0, as in ONNX Runtime, whose kernel clamps its argument there;
+// the exact value is below 2e-8.
+inline constexpr float kLogisticTail = -18;
+
 // Either form avoids the overflow of exp at its end.
 template <typename T>
 T Logistic(T x) {
+  if (std::is_same_v<T, float> && x < static_cast<T>(kLogisticTail)) return 0;
   if (x >= 0) return T{1} / (T{1} + std::exp(-x));
   const T e = std::exp(x);
   return e / (T{1} + e);

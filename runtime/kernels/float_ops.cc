@@ -1,6 +1,7 @@
 // Operations on f32 and f64.
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "runtime/kernels/map.h"
 #include "runtime/kernels/scalar.h"
@@ -63,7 +64,11 @@ bool ApplyExponential(MicroOp op, const T* a, int64_t n, T* to) {
       Map(a, n, to, [](T x) { return std::tanh(x); });
       return true;
     case MicroOp::kSigmoid:
-      Map(a, n, to, [](T x) { return T{1} / (T{1} + std::exp(-x)); });
+      Map(a, n, to, [](T x) {
+        // The tail of f32 is 0, as in ONNX Runtime (ir/kernels/micro_arithmetic.h).
+        constexpr bool kHasTail = std::is_same_v<T, float>;
+        return kHasTail && x < T{-18} ? T{0} : T{1} / (T{1} + std::exp(-x));
+      });
       return true;
     case MicroOp::kErf:
       Map(a, n, to, [](T x) { return std::erf(x); });

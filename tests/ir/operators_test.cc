@@ -54,6 +54,11 @@ TEST(Operators, Unary) {
   EXPECT_EQ(OnValues("Reciprocal", {1, 2, -4}), (Values{1, 0.5f, -0.25f}));
   // numpy 1.24: 1 / (1 + exp(-x)), tanh, exp, and scipy-free erf by math.erf.
   ExpectNear(OnValues("Sigmoid", {-2, 0, 3}), {0.11920292f, 0.5f, 0.95257413f});
+  const std::vector<float> tail = OnValues("Sigmoid", {-80, -20, -17.9f, 80});
+  EXPECT_EQ(tail[0], 0);
+  EXPECT_EQ(tail[1], 0);
+  EXPECT_GT(tail[2], 0);
+  EXPECT_EQ(tail[3], 1);
   ExpectNear(OnValues("Tanh", {-2, 0, 3}), {-0.96402758f, 0, 0.99505475f});
   ExpectNear(OnValues("Exp", {-2, 0, 1}), {0.13533528f, 1, 2.71828183f});
   ExpectNear(OnValues("Log", {1, 2, 10}), {0, 0.69314718f, 2.30258509f});

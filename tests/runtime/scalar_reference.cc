@@ -58,7 +58,7 @@ T FloatOp(const MicroInstruction& op, T x, T y) {
     case MicroOp::kReciprocal:
       return 1 / x;
     case MicroOp::kSigmoid:
-      return 1 / (1 + std::exp(-x));
+      return std::is_same_v<T, float> && x < -18 ? T{0} : 1 / (1 + std::exp(-x));
     default:
       break;
   }
