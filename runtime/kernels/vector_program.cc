@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <vector>
 
 #include "runtime/kernels/convert.h"
 #include "runtime/kernels/vector_ops.h"
@@ -181,38 +182,35 @@ class Chunk {
   }
 
   void Reduce(size_t i) {
-    const bool gathers = IsFloat(ops_[i].type);
     const MicroOp op = ops_[i].op;
-    if (gathers && op == MicroOp::kReduceSum) return Collect(i, 0.0, std::plus<double>());
-    if (gathers && op == MicroOp::kReduceProduct) return Collect(i, 1.0, std::multiplies<double>());
+    if (IsFloat(ops_[i].type) && (op == MicroOp::kReduceSum || op == MicroOp::kReduceProduct)) {
+      if (ops_[i].type == ElementType::kF32) return CollectAs<float>(i, sums_);
+      std::vector<long double> sums(static_cast<size_t>(count_));
+      return CollectAs<double>(i, sums.data());
+    }
     Combine(i);
   }
 
   // A reduced argument is the same at every reduced point.
   int64_t StepOf(size_t argument) const { return job_.full[argument] ? 1 : 0; }
 
-  // A reduction of floats, in f64.
-  template <typename F>
-  void Collect(size_t i, double start, F f) {
-    std::fill(sums_, sums_ + count_, start);
+  template <typename T, typename Wide>
+  void CollectAs(size_t i, Wide* sums) {
+    if (ops_[i].op == MicroOp::kReduceSum) return Collect<T>(i, sums, Wide{0}, std::plus<Wide>());
+    Collect<T>(i, sums, Wide{1}, std::multiplies<Wide>());
+  }
+
+  // A reduction of floats in a wider type: of f32 in f64, of f64 in what the evaluator uses.
+  template <typename T, typename Wide, typename F>
+  void Collect(size_t i, Wide* sums, Wide start, F f) {
+    std::fill(sums, sums + count_, start);
     const size_t argument = ops_[i].argument[0];
-    const bool single = ops_[i].type == ElementType::kF32;
     for (int64_t row = 0; row < rows_; ++row) {
-      const int64_t at = row * StepOf(argument) * count_;
-      if (single) {
-        const float* from = ValueAs<float>(argument) + at;
-        for (int64_t j = 0; j < count_; ++j) sums_[j] = f(sums_[j], static_cast<double>(from[j]));
-      } else {
-        const double* from = ValueAs<double>(argument) + at;
-        for (int64_t j = 0; j < count_; ++j) sums_[j] = f(sums_[j], from[j]);
-      }
+      const T* from = ValueAs<T>(argument) + row * StepOf(argument) * count_;
+      for (int64_t j = 0; j < count_; ++j) sums[j] = f(sums[j], static_cast<Wide>(from[j]));
     }
-    if (single) {
-      float* to = ValueAs<float>(i);
-      for (int64_t j = 0; j < count_; ++j) to[j] = static_cast<float>(sums_[j]);
-    } else {
-      std::copy(sums_, sums_ + count_, ValueAs<double>(i));
-    }
+    T* to = ValueAs<T>(i);
+    for (int64_t j = 0; j < count_; ++j) to[j] = static_cast<T>(sums[j]);
   }
 
   // A reduction as a chain of the operation on two values.

@@ -245,12 +245,16 @@ Scalar ReferenceReduction(MicroOp op, const std::vector<Scalar>& values) {
   const ElementType type = values[0].type;
   const bool sum = op == MicroOp::kReduceSum;
   if (IsFloat(type) && (sum || op == MicroOp::kReduceProduct)) {
-    double total = sum ? 0 : 1;
+    // f32 in f64, f64 in long double, as the evaluator.
+    double single = sum ? 0 : 1;
+    long double twice = sum ? 0 : 1;
     for (const Scalar& value : values) {
       const double x = type == ElementType::kF32 ? static_cast<double>(value.f32) : value.f64;
-      total = sum ? total + x : total * x;
+      single = sum ? single + x : single * x;
+      twice = sum ? twice + x : twice * x;
     }
-    return type == ElementType::kF32 ? F32(static_cast<float>(total)) : F64(total);
+    return type == ElementType::kF32 ? F32(static_cast<float>(single))
+                                     : F64(static_cast<double>(twice));
   }
   MicroInstruction pair{.op = sum                             ? MicroOp::kAdd
                               : op == MicroOp::kReduceProduct ? MicroOp::kMul
