@@ -123,8 +123,8 @@ T ShiftRight(T x, T by) {
   return static_cast<T>(x >> by);
 }
 
-// Below this a logistic of f32 is 0, as in ONNX Runtime, whose kernel clamps its argument there;
-// the exact value is below 2e-8.
+// Below this a logistic of f32 is 0, where the exact value is below 2e-8: ONNX Runtime gives 0 at
+// -20, -60 and -80. Where exactly its tail begins is not known here.
 inline constexpr float kLogisticTail = -18;
 
 // Either form avoids the overflow of exp at its end.

@@ -65,7 +65,7 @@ bool ApplyExponential(MicroOp op, const T* a, int64_t n, T* to) {
       return true;
     case MicroOp::kSigmoid:
       Map(a, n, to, [](T x) {
-        // The tail of f32 is 0, as in ONNX Runtime (ir/kernels/micro_arithmetic.h).
+        // The tail of f32 is 0 (ir/kernels/micro_arithmetic.h says why).
         constexpr bool kHasTail = std::is_same_v<T, float>;
         return kHasTail && x < T{-18} ? T{0} : T{1} / (T{1} + std::exp(-x));
       });

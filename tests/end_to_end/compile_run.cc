@@ -62,6 +62,14 @@ Result<Outcome> RunCompiled(const Compiled& compiled, const std::vector<Tensor>&
   return outcome;
 }
 
+Compiled MustCompile(const Bundled& model, const CompileOptions& options) {
+  CompileOptions with_dims = options;
+  with_dims.import = model.import;
+  Result<Compiled> compiled = CompileModel(BundledPath(model.name, "model.onnx"), with_dims);
+  EXPECT_TRUE(compiled.ok()) << compiled.status().message();
+  return compiled.ok() ? std::move(*compiled) : Compiled{};
+}
+
 double RelativeError(const Tensor& actual, const Tensor& expected) {
   if (actual.shape != expected.shape || actual.type != expected.type) return INFINITY;
   double largest = 0;

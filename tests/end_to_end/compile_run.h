@@ -40,6 +40,8 @@ struct Bundled {
 };
 std::vector<Bundled> BundledModels();
 std::string BundledPath(const std::string& name, const std::string& file);
+// Compiles it with the dimensions that it needs; a gtest failure where that fails.
+Compiled MustCompile(const Bundled& model, const CompileOptions& options);
 
 // Runs on tensors by name; the outputs by name.
 struct Outcome {

@@ -16,14 +16,6 @@ namespace {
 
 class Models : public ::testing::TestWithParam<std::string> {};
 
-Compiled MustCompile(const Bundled& model, const CompileOptions& options) {
-  CompileOptions with_dims = options;
-  with_dims.import = model.import;
-  Result<Compiled> compiled = CompileModel(BundledPath(model.name, "model.onnx"), with_dims);
-  EXPECT_TRUE(compiled.ok()) << compiled.status().message();
-  return compiled.ok() ? std::move(*compiled) : Compiled{};
-}
-
 std::vector<Tensor> MustRead(const Bundled& model, const std::string& file) {
   Result<std::vector<Tensor>> tensors = ReadNpz(BundledPath(model.name, file));
   EXPECT_TRUE(tensors.ok()) << tensors.status().message();

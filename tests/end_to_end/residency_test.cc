@@ -15,14 +15,6 @@ namespace {
 
 using scheduler::ResidencyPolicy;
 
-Compiled MustCompile(const Bundled& model, const CompileOptions& options) {
-  CompileOptions with_dims = options;
-  with_dims.import = model.import;
-  Result<Compiled> compiled = CompileModel(BundledPath(model.name, "model.onnx"), with_dims);
-  EXPECT_TRUE(compiled.ok()) << compiled.status().message();
-  return compiled.ok() ? std::move(*compiled) : Compiled{};
-}
-
 // none >= one-step >= best >= bound, none >= onsram >= best >= infinite; counts as predicted, every
 // byte right.
 TEST(Residency, PoliciesAreOrderedAndRunAsPredicted) {

@@ -2,56 +2,20 @@
 // (tests/data/mapping/README.md): every term, and cycles on three machines.
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <map>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "scheduler/layer.h"
 #include "scheduler/predict.h"
 #include "scheduler/transfers.h"
+#include "tests/scheduler/optima_table.h"
 
 namespace dla::scheduler {
 namespace {
 
-using Row = std::map<std::string, std::string>;
-
-std::vector<Row> ReadCsv(const std::string& name) {
-  std::ifstream file(std::string(DLA_SOURCE_DIR) + "/tests/data/mapping/" + name);
-  std::string line;
-  std::vector<std::string> header;
-  std::vector<Row> rows;
-  while (std::getline(file, line)) {
-    std::vector<std::string> cells;
-    std::stringstream stream(line);
-    for (std::string cell; std::getline(stream, cell, ',');) cells.push_back(cell);
-    if (header.empty()) {
-      header = cells;
-      continue;
-    }
-    Row row;
-    for (size_t i = 0; i < header.size(); ++i) row[header[i]] = cells.at(i);
-    rows.push_back(row);
-  }
-  return rows;
-}
-
-int64_t Number(const Row& row, const std::string& key) { return std::stoll(row.at(key)); }
-
 const std::string kLetters = "NGMCEFRS";
 
-Layer LayerOf(const Row& row) {
-  Layer layer;
-  layer.N = Number(row, "N"), layer.G = Number(row, "G"), layer.M = Number(row, "M");
-  layer.C = Number(row, "C"), layer.E = Number(row, "E"), layer.F = Number(row, "F");
-  layer.R = Number(row, "R"), layer.S = Number(row, "S");
-  layer.stride = Number(row, "stride"), layer.dilation = Number(row, "dilation");
-  layer.pad = Number(row, "pad"), layer.H = Number(row, "H"), layer.W = Number(row, "W");
-  return layer;
-}
-
-Mapping MappingOf(const Row& row, const ir::Nest& nest) {
+Mapping MappingOf(const TableRow& row, const ir::Nest& nest) {
   Mapping mapping;
   for (const char letter : kLetters)
     mapping.block.push_back(Number(row, std::string("b") + letter));
@@ -70,7 +34,7 @@ Mapping MappingOf(const Row& row, const ir::Nest& nest) {
   return mapping;
 }
 
-machine::Target TargetOf(const Row& row) {
+machine::Target TargetOf(const TableRow& row) {
   machine::Target target;
   target.memories.resize(3);
   target.dram.bytes_per_cycle = {Number(row, "bytes_per_cycle"), 1};
@@ -94,9 +58,9 @@ int64_t Times(const ir::Nest& nest, const Mapping& mapping, int operand) {
 }
 
 TEST(CostVectors, EveryTermAndTheCycles) {
-  const std::vector<Row> rows = ReadCsv("cost_vectors.csv");
+  const std::vector<TableRow> rows = ReadTable("cost_vectors.csv");
   ASSERT_EQ(rows.size(), 1000U);
-  for (const Row& row : rows) {
+  for (const TableRow& row : rows) {
     SCOPED_TRACE("row " + row.at("id"));
     const ir::Nest nest = NestOf(LayerOf(row), ElementType::kI8);
     const Mapping mapping = MappingOf(row, nest);
@@ -123,8 +87,8 @@ TEST(CostVectors, EveryTermAndTheCycles) {
 }
 
 TEST(CostVectors, CyclesAtOtherLatencies) {
-  const std::vector<Row> rows = ReadCsv("cost_vectors.csv");
-  const std::vector<Row> expected = ReadCsv("cost_vectors_latency.csv");
+  const std::vector<TableRow> rows = ReadTable("cost_vectors.csv");
+  const std::vector<TableRow> expected = ReadTable("cost_vectors_latency.csv");
   ASSERT_EQ(expected.size(), rows.size());
   for (size_t i = 0; i < rows.size(); ++i) {
     SCOPED_TRACE("row " + rows[i].at("id"));
@@ -139,8 +103,8 @@ TEST(CostVectors, CyclesAtOtherLatencies) {
 }
 
 TEST(CostVectors, BusBytesAndCyclesWithBurstsAndStartUps) {
-  const std::vector<Row> rows = ReadCsv("cost_vectors.csv");
-  const std::vector<Row> expected = ReadCsv("cost_vectors_edge32.csv");
+  const std::vector<TableRow> rows = ReadTable("cost_vectors.csv");
+  const std::vector<TableRow> expected = ReadTable("cost_vectors_edge32.csv");
   ASSERT_EQ(expected.size(), rows.size());
   for (size_t i = 0; i < rows.size(); ++i) {
     SCOPED_TRACE("row " + rows[i].at("id"));
