@@ -14,6 +14,7 @@
 #include "cmd/command_line.h"
 #include "cmd/dlac_map.h"
 #include "codegen/emit.h"
+#include "codegen/values.h"
 #include "frontend/import.h"
 #include "ir/op.h"
 #include "ir/pass.h"
@@ -259,6 +260,7 @@ Status Compile(const Options& o) {
   }
   DLA_ASSIGN_OR_RETURN(const machine::Target target, TargetOf(o));
   DLA_ASSIGN_OR_RETURN(ir::Graph graph, frontend::ImportOnnx(o.model, import_options));
+  const std::vector<ir::ComputedValue> computed = ir::ComputedValues(graph);
   DLA_RETURN_IF_ERROR(RunAllPasses(o, &graph));
   if (!o.stop_after.empty()) return Status();
   Result<scheduler::Schedule> schedule = scheduler::MakeSchedule(graph, target, options);
@@ -271,6 +273,7 @@ Status Compile(const Options& o) {
   if (!program.ok()) return program.status().At(o.model);
   program->producer = std::string("dlac ") + DLA_VERSION;
   program->command_line = CommandLineOf(o);
+  program->values = codegen::DescribeValues(computed, graph, *schedule);
   if (o.check) return Status();
   if (!o.schedule.empty()) {
     DLA_RETURN_IF_ERROR(WriteTextFile(o.schedule, scheduler::ScheduleJson(graph, *schedule)));

@@ -9,7 +9,7 @@
 
 namespace dla::machine {
 
-inline constexpr uint16_t kMajorVersion = 1;
+inline constexpr uint16_t kMajorVersion = 2;
 inline constexpr uint16_t kMinorVersion = 0;
 
 // The most there can be of what is not bounded by machine/program.h.
@@ -17,6 +17,7 @@ inline constexpr size_t kMaxRegions = size_t{1} << 20;
 inline constexpr size_t kMaxPorts = size_t{1} << 16;
 inline constexpr size_t kMaxGroups = size_t{1} << 20;
 inline constexpr size_t kMaxBuffers = size_t{1} << 22;
+inline constexpr size_t kMaxValues = size_t{1} << 22;
 inline constexpr size_t kMaxRank = 64;
 inline constexpr size_t kMaxProgramsOfGroup = 64;
 inline constexpr size_t kMaxInstructions = 4096;  // of a prologue, body or epilogue
@@ -171,6 +172,20 @@ void DescribeBuffer(A& a, B& buffer) {
   a.Int("buffer bytes", buffer.bytes);
   a.Int("first group", buffer.first_group);
   a.Int("end group", buffer.end_group);
+}
+
+template <typename A, typename V>
+void DescribeValue(A& a, V& v) {
+  const auto number = [](A& b, auto& n) { b.Int("number", n); };
+  a.Text("value name", v.name);
+  a.Text("value node", v.node);
+  a.Enum("value place", v.place, 3);
+  a.Int("value group", v.group);
+  a.Enum("value type", v.type, kElementTypeCount);
+  a.List("value shape", v.shape, 8, kMaxRank, number);
+  a.Int("value space", v.space);
+  a.Int("value base", v.base);
+  a.List("value strides", v.strides, 8, kMaxRank, number);
 }
 
 }  // namespace dla::machine
