@@ -47,6 +47,9 @@ struct Options {
 };
 
 void Describe(CLI::App* app, Options* o) {
+  app->footer(
+      "Other commands, each with its own --help: dlac map (maps a list of layer shapes), dlac plan "
+      "(plans residency and placement for other compilers).");
   app->add_option("MODEL", o->model, "the ONNX file");
   app->add_option("-o,--output", o->output, "the program to write")->type_name("FILE");
   app->add_option("--target", o->target, "the accelerator (default edge32); see --list-targets")

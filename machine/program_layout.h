@@ -1,16 +1,15 @@
 // What a program's sections consist of: each structure described once, for writing and reading.
 //
 // The order of the visits is the order of the bytes. A change here is a change of the format:
-// raise kMinorVersion for what old readers may ignore, kMajorVersion for the rest.
+// raise kMinorVersion (machine/sections.h) for what old readers may ignore, kMajorVersion for the
+// rest.
 #pragma once
 
 #include "machine/isa.h"
 #include "machine/program.h"
+#include "machine/sections.h"
 
 namespace dla::machine {
-
-inline constexpr uint16_t kMajorVersion = 2;
-inline constexpr uint16_t kMinorVersion = 0;
 
 // The most there can be of what is not bounded by machine/program.h.
 inline constexpr size_t kMaxRegions = size_t{1} << 20;

@@ -7,6 +7,10 @@
 
 namespace dla::machine {
 
+// The version of the file's format.
+inline constexpr uint16_t kMajorVersion = 2;
+inline constexpr uint16_t kMinorVersion = 0;
+
 enum class SectionId : uint32_t {
   kProducer = 1,   // producer, command line
   kTarget = 2,     // the target as JSON
