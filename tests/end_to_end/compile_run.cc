@@ -17,6 +17,7 @@ namespace dla::testing {
 
 Result<Compiled> CompileModel(const std::string& path, const CompileOptions& options) {
   DLA_ASSIGN_OR_RETURN(machine::Target target, machine::LoadTarget(options.target, {}));
+  if (options.machine) target = *options.machine;
   for (const std::string& memory : options.memories) {
     DLA_RETURN_IF_ERROR(machine::OverrideMemory(&target, memory));
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,8 @@ struct Compiled {
 struct CompileOptions {
   frontend::ImportOptions import;
   std::string target = "edge32";
-  std::vector<std::string> memories;  // as --mem
+  std::optional<machine::Target> machine;  // instead of a target by name
+  std::vector<std::string> memories;       // as --mem
   scheduler::ScheduleOptions schedule;
   bool fuse = true;
   ElementType precision = ElementType::kF32;
