@@ -28,6 +28,24 @@ struct Descriptor {
   }
 };
 
+// The descriptor's name in /proc, by which a file without a name can be given one.
+std::string LinkOf(int fd) { return Concat("/proc/self/fd/", fd); }
+
+std::string FolderOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+}
+
+// A new file without a name in the folder; -1 where there are none or could not be named later.
+int OpenUnnamed(const std::string& folder, mode_t mode) {
+  const int fd = open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
+  if (fd >= 0 && access(LinkOf(fd).c_str(), F_OK) != 0) {
+    close(fd);
+    return -1;
+  }
+  return fd;
+}
+
 // Opens for reading; refuses what is neither a regular file nor a pipe.
 Status OpenForReading(const std::string& path, Descriptor* file, struct stat* info) {
   file->fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -123,6 +141,7 @@ Result<std::unique_ptr<AtomicFile>> AtomicFile::Create(const std::string& path) 
   if (exists && !S_ISREG(info.st_mode)) {
     file->fd_ = open(path.c_str(), O_WRONLY | O_CLOEXEC);
     if (file->fd_ < 0) return ErrnoError(path, "cannot write");
+    file->is_direct_ = true;
     return file;
   }
   if (exists) {
@@ -132,19 +151,28 @@ Result<std::unique_ptr<AtomicFile>> AtomicFile::Create(const std::string& path) 
       std::free(resolved);
     }
   }
-  // O_EXCL: never write into a file that somebody else is making.
-  for (int attempt = 0; file->fd_ < 0 && attempt < 100; ++attempt) {
-    std::string name = Concat(file->final_path_, ".tmp", getpid(), ".", attempt);
-    file->fd_ = open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-    if (file->fd_ >= 0) {
-      file->temporary_path_ = std::move(name);
-    } else if (errno != EEXIST) {
-      break;
-    }
+  file->fd_ = OpenUnnamed(FolderOf(file->final_path_), mode);
+  if (file->fd_ < 0) {
+    // O_EXCL: never write into a file that somebody else is making.
+    DLA_RETURN_IF_ERROR(file->TakeTemporaryName([&](const char* name) {
+      file->fd_ = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+      return file->fd_ < 0 ? -1 : 0;
+    }));
   }
-  if (file->fd_ < 0) return ErrnoError(path, "cannot write");
   file->buffer_.reserve(kBufferBytes);
   return file;
+}
+
+Status AtomicFile::TakeTemporaryName(const std::function<int(const char*)>& give) {
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    std::string name = Concat(final_path_, ".tmp", getpid(), ".", attempt);
+    if (give(name.c_str()) == 0) {
+      temporary_path_ = std::move(name);
+      return {};
+    }
+    if (errno != EEXIST) break;
+  }
+  return ErrnoError(path_, "cannot write");
 }
 
 AtomicFile::~AtomicFile() {
@@ -191,11 +219,17 @@ Status AtomicFile::WriteAt(int64_t offset, std::span<const uint8_t> data) {
 
 Status AtomicFile::Commit() {
   DLA_RETURN_IF_ERROR(Flush());
-  if (!temporary_path_.empty() && fsync(fd_) != 0) return ErrnoError(path_, "cannot write");
+  if (!is_direct_ && fsync(fd_) != 0) return ErrnoError(path_, "cannot write");
+  if (!is_direct_ && temporary_path_.empty()) {
+    const std::string unnamed = LinkOf(fd_);
+    DLA_RETURN_IF_ERROR(TakeTemporaryName([&](const char* name) {
+      return linkat(AT_FDCWD, unnamed.c_str(), AT_FDCWD, name, AT_SYMLINK_FOLLOW);
+    }));
+  }
   const int closed = close(fd_);
   fd_ = -1;
   if (closed != 0) return ErrnoError(path_, "cannot write");
-  if (temporary_path_.empty()) return {};
+  if (is_direct_) return {};
   if (rename(temporary_path_.c_str(), final_path_.c_str()) != 0) {
     return ErrnoError(path_, "cannot rename the temporary file");
   }

@@ -1,11 +1,14 @@
 // Files: read whole, map read-only, write under a temporary name and rename.
 //
-// An output file is never seen half written: AtomicFile writes NAME.tmp... in the same folder and
-// renames it when everything is on disk; on any failure the temporary file is removed and the old
-// file stays. Large files are streamed through it. Errors are kIo and name the path.
+// An output file is never seen half written: AtomicFile writes a file without a name in the same
+// folder, gives it a temporary name when everything is on disk, and renames it; whatever happens
+// before, failure or signal, the old file stays and nothing is left behind. (Where the file system
+// knows no files without names, it has the temporary name from the start, and a signal leaves it.)
+// Large files are streamed through it. Errors are kIo and name the path.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -57,11 +60,14 @@ class AtomicFile {
  private:
   AtomicFile() = default;
   Status Flush();
+  // Makes `give(name)` return 0 for a temporary name that nobody has taken.
+  Status TakeTemporaryName(const std::function<int(const char*)>& give);
   Status WriteFully(std::span<const uint8_t> data);
 
   std::string path_;            // as the user named it, for messages
   std::string final_path_;      // symbolic links resolved
-  std::string temporary_path_;  // empty: written directly
+  std::string temporary_path_;  // empty: has no name (yet)
+  bool is_direct_ = false;      // a device or pipe
   int fd_ = -1;
   int64_t size_bytes_ = 0;
   std::vector<uint8_t> buffer_;

@@ -2,7 +2,10 @@
 #include "support/file.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -63,8 +66,46 @@ TEST_F(FileTest, AnAbandonedWriteLeavesTheOldFileAndNothingElse) {
   {
     auto file = AtomicFile::Create(Path("old"));
     ASSERT_TRUE((*file)->Write(std::vector<uint8_t>(10, 'n')).ok());
-    EXPECT_EQ(Count(), 2u);
   }
+  EXPECT_EQ(Count(), 1u);
+  EXPECT_EQ(*ReadTextFile(Path("old")), "old");
+}
+
+// A process that dies while it writes, at any byte, leaves nothing behind.
+TEST_F(FileTest, AKilledWriterLeavesTheOldFileAndNothingElse) {
+  ASSERT_TRUE(WriteTextFile(Path("old"), "old").ok());
+  for (const size_t bytes : {size_t{0}, size_t{10}, size_t{5} << 20}) {
+    for (const int signal : {SIGKILL, SIGTERM, SIGINT}) {
+      const pid_t child = fork();
+      if (child == 0) {
+        auto file = AtomicFile::Create(Path("old"));
+        if (!file.ok() || !(*file)->Write(std::vector<uint8_t>(bytes, 'n')).ok()) _exit(1);
+        kill(getpid(), signal);
+        _exit(2);
+      }
+      int status = 0;
+      ASSERT_EQ(waitpid(child, &status, 0), child);
+      EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == signal) << status;
+      EXPECT_EQ(Count(), 1u);
+      EXPECT_EQ(*ReadTextFile(Path("old")), "old");
+    }
+  }
+}
+
+// A disk that takes some bytes and then no more.
+TEST_F(FileTest, AFullDiskLeavesTheOldFileAndNothingElse) {
+  ASSERT_TRUE(WriteTextFile(Path("old"), "old").ok());
+  const pid_t child = fork();
+  if (child == 0) {
+    signal(SIGXFSZ, SIG_IGN);  // the write fails instead
+    const rlimit limit = {1 << 20, 1 << 20};
+    if (setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(1);
+    const Status status = WriteFile(Path("old"), std::vector<uint8_t>(3 << 20, 'n'));
+    _exit(status.code() == ErrorCode::kIo && status.message().starts_with(Path("old")) ? 0 : 2);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
   EXPECT_EQ(Count(), 1u);
   EXPECT_EQ(*ReadTextFile(Path("old")), "old");
 }
