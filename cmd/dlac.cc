@@ -51,7 +51,9 @@ void Describe(CLI::App* app, Options* o) {
       "Other commands, each with its own --help: dlac map (maps a list of layer shapes), dlac plan "
       "(plans residency and placement for other compilers).");
   app->add_option("MODEL", o->model, "the ONNX file");
-  app->add_option("-o,--output", o->output, "the program to write")->type_name("FILE");
+  app->add_option("-o,--output", o->output,
+                  "the program to write; may be left out where something is printed")
+      ->type_name("FILE");
   app->add_option("--target", o->target, "the accelerator (default edge32); see --list-targets")
       ->type_name("NAME|FILE");
   app->add_option("--mem", o->memories,
@@ -283,18 +285,20 @@ Status Compile(const Options& o) {
   }
   const Status verified = machine::VerifyProgram(*program, machine::ConstantSpaceBytes(*program));
   DLA_CHECK(verified.ok(), "program: ", verified.message());
-  DLA_RETURN_IF_ERROR(machine::WriteProgram(*program, o.output, [&](size_t region) {
-    return Result<std::vector<uint8_t>>(codegen::ConstantBytes(graph, *schedule, region));
-  }));
+  if (!o.output.empty()) {
+    DLA_RETURN_IF_ERROR(machine::WriteProgram(*program, o.output, [&](size_t region) {
+      return Result<std::vector<uint8_t>>(codegen::ConstantBytes(graph, *schedule, region));
+    }));
+  }
   if (o.report == "json") {
     std::fputs(scheduler::ScheduleJson(graph, *schedule).c_str(), stdout);
   } else if (o.report == "text") {
     std::fputs(scheduler::ReportText(graph, *schedule, o.top).c_str(), stdout);
   } else if (o.report == "csv") {
     std::fputs(scheduler::ReportCsv(*schedule).c_str(), stdout);
-  } else if (!o.explain.empty()) {
-    std::fputs(explanation.c_str(), stdout);
-  } else if (!o.quiet) {
+  }
+  std::fputs(explanation.c_str(), stdout);
+  if (o.report.empty() && o.explain.empty() && !o.quiet) {
     std::fputs(scheduler::SummaryLine(*schedule).c_str(), stdout);
   }
   return Status();
@@ -354,9 +358,15 @@ Status Run(const Options& o) {
     return Status();
   }
   if (o.model.empty()) return Usage("no model given; usage: dlac MODEL.onnx -o MODEL.bin");
-  if (o.output.empty() && !o.check && o.stop_after.empty()) {
+  const bool tells = o.check || !o.stop_after.empty() || !o.report.empty() || !o.explain.empty() ||
+                     !o.schedule.empty();
+  if (o.output.empty() && !tells) {
     return Usage("no output given; add -o ", std::filesystem::path(o.model).stem().string(),
                  ".bin");
+  }
+  if (!o.stop_after.empty() && (!o.report.empty() || !o.explain.empty() || !o.schedule.empty())) {
+    return Usage("--stop-after ", o.stop_after,
+                 " makes no schedule for --report, --explain or --schedule");
   }
   if (!o.report.empty() && o.report != "text" && o.report != "json" && o.report != "csv") {
     return Usage("--report ", o.report, ": text, json or csv expected");
