@@ -23,6 +23,15 @@ std::string Format(const char* format, ...) {
   return buffer;
 }
 
+// The end of a long name: exporters' names differ there, and begin alike.
+std::string Tail(const std::string& name) {
+  constexpr size_t kWidth = 40, kMark = 3;
+  if (name.size() <= kWidth) return name;
+  size_t begin = name.size() - (kWidth - kMark);
+  while (begin < name.size() && (static_cast<uint8_t>(name[begin]) & 0xC0) == 0x80) ++begin;
+  return "..." + name.substr(begin);
+}
+
 double Milliseconds(int64_t cycles, const machine::Target& target) {
   return static_cast<double>(cycles) / (static_cast<double>(target.clock_mhz) * 1000);
 }
@@ -87,8 +96,8 @@ std::string Attention(const std::vector<Row>& rows, size_t top) {
     const Row& row = rows[order[k]];
     const machine::Counters& c = row.group->predicted;
     text +=
-        Format("  %-4zu %-40.40s %12lld above %lld; bound by %s; %.2f times its compulsory bytes\n",
-               order[k], row.group->name.c_str(), static_cast<long long>(row.AboveRoofline()),
+        Format("  %-4zu %-40s %12lld above %lld; bound by %s; %.2f times its compulsory bytes\n",
+               order[k], Tail(row.group->name).c_str(), static_cast<long long>(row.AboveRoofline()),
                static_cast<long long>(row.roofline), row.bound_by,
                static_cast<double>(c.dram_bytes()) /
                    static_cast<double>(std::max<int64_t>(row.group->compulsory_bytes, 1)));
@@ -174,7 +183,7 @@ std::string ReportText(const ir::Graph& graph, const Schedule& schedule, size_t 
     const ScheduledGroup& group = *row.group;
     const machine::Counters& c = group.predicted;
     text += Format(
-        "%-4zu %-40.40s %12lld %12lld %6.1f%% %12lld %12lld %6lld  %s\n", g, group.name.c_str(),
+        "%-4zu %-40s %12lld %12lld %6.1f%% %12lld %12lld %6lld  %s\n", g, Tail(group.name).c_str(),
         static_cast<long long>(c.cycles), static_cast<long long>(row.compute), 100 * row.share,
         static_cast<long long>(c.dram_bytes()), static_cast<long long>(group.compulsory_bytes),
         static_cast<long long>(StepCount(group.nest, group.mapping)), row.bound_by);
