@@ -93,6 +93,14 @@ int64_t VectorOps(const MicroProgram& program, const std::vector<bool>& full, in
   return ops;
 }
 
+int64_t VectorMacs(const MicroProgram& program, int64_t full_points) {
+  int64_t macs = 0;
+  for (const MicroInstruction& op : program.ops) {
+    if (op.op == MicroOp::kReduceDot) macs += full_points;
+  }
+  return macs;
+}
+
 int64_t TransferCycles(const Target& target, int64_t descriptors, int64_t bus_bytes) {
   if (descriptors == 0) return 0;
   return descriptors * target.dma_startup_cycles +

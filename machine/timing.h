@@ -49,6 +49,9 @@ int64_t VectorCycles(const Vector& vector, const MicroProgram& program,
 int64_t VectorOps(const MicroProgram& program, const std::vector<bool>& full, int64_t full_points,
                   int64_t reduced_points);
 
+// Multiplications that the program adds up: points of its kReduceDot operations.
+int64_t VectorMacs(const MicroProgram& program, int64_t full_points);
+
 // Cycles of the bus for one transfer with `descriptors` present ones: startups plus
 // ceil(bus_bytes / bytes_per_cycle); 0 if there is none.
 int64_t TransferCycles(const Target& target, int64_t descriptors, int64_t bus_bytes);

@@ -150,11 +150,15 @@ Result<Work> Datapath::Vector(const Group& group, const GroupPlan& plan,
   AccessTally tally(program_.target, counters);
   CountProgram(group, vector, program, instruction.operand, points, &tally);
   counters->vector_ops += machine::VectorOps(program, vector.full, points.full, points.reduced);
+  const int64_t macs = machine::VectorMacs(program, points.full);
+  counters->macs_vector += macs;
+  counters->macs_issued += macs;
   if (storage_ != nullptr) {
     RunProgram(group, vector, program, kNone, instruction.operand, step);
   }
   return Work{.cycles = tally.Bound(machine::VectorCycles(
-                  program_.target.vector, program, vector.full, points.full, points.reduced))};
+                  program_.target.vector, program, vector.full, points.full, points.reduced)),
+              .mac_energy_pj = static_cast<double>(macs) * vector.energy_pj_per_mac};
 }
 
 Result<Work> Datapath::Move(const Group& group, const Instruction& instruction, const Step& step,

@@ -67,8 +67,9 @@ Result<ArrayPlan> PlanArray(const Group& group, const Target& target,
 }
 
 // Iteration space of a program that writes `output`: the dimensions that it or a load needs.
-Result<VectorPlan> PlanVector(const Group& group, const std::vector<uint16_t>& dims_of,
-                              const Instruction& instruction, uint8_t output) {
+Result<VectorPlan> PlanVector(const Group& group, const Target& target,
+                              const std::vector<uint16_t>& dims_of, const Instruction& instruction,
+                              uint8_t output) {
   const MicroProgram& program = group.programs[instruction.program];
   unsigned used = dims_of[output];
   for (const MicroInstruction& op : program.ops) {
@@ -88,6 +89,14 @@ Result<VectorPlan> PlanVector(const Group& group, const std::vector<uint16_t>& d
   std::vector<bool> operand_is_full;
   for (const uint16_t dims : dims_of) operand_is_full.push_back((dims & reduced) != 0);
   plan.full = FullValues(program, operand_is_full, reduced);
+  for (const MicroInstruction& op : program.ops) {
+    // Multiplications are those of the type in which the first factor is stored.
+    if (op.op != MicroOp::kReduceDot) continue;
+    const MicroInstruction& factor = program.ops[op.argument[0]];
+    if (factor.op != MicroOp::kLoad) continue;
+    const auto energy = target.array.energy_pj_per_mac.find(group.operands[factor.operand].type);
+    if (energy != target.array.energy_pj_per_mac.end()) plan.energy_pj_per_mac = energy->second;
+  }
   if (!plan.full.back() && (dims_of[output] & reduced) != 0) {
     return Malformed("operand '", group.operands[output].value,
                      "' varies along a reduction dimension, the program's result does not");
@@ -123,7 +132,8 @@ Status PlanInstruction(const Group& group, const Target& target, const Instructi
   if (instruction.program == kNone) return Malformed("an instruction lacks its program");
   const uint8_t output = drain ? instruction.operand5 : instruction.operand;
   DLA_RETURN_IF_ERROR(CheckVectorTypes(group, group.programs[instruction.program], output));
-  DLA_ASSIGN_OR_RETURN(VectorPlan vector, PlanVector(group, plan->dims_of, instruction, output));
+  DLA_ASSIGN_OR_RETURN(VectorPlan vector,
+                       PlanVector(group, target, plan->dims_of, instruction, output));
   plan->vectors.emplace(&instruction, std::move(vector));
   return Status();
 }

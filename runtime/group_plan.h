@@ -26,6 +26,7 @@ struct ArrayPlan {
 struct VectorPlan {
   std::vector<uint8_t> kept, reduced;  // dimensions of the iteration space, outermost first
   std::vector<bool> full;              // by operation of the program
+  double energy_pj_per_mac = 0;        // of its multiplications
 };
 
 struct GroupPlan {

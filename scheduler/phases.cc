@@ -33,6 +33,25 @@ MicroInstruction Neutral(const MicroInstruction& reduction) {
   return constant;
 }
 
+// Sums of products as products and sums: a cut reduction runs over one value.
+ir::Nest WithoutDots(ir::Nest nest) {
+  std::vector<MicroInstruction> ops;
+  std::vector<uint8_t> number;
+  for (MicroInstruction op : nest.program.ops) {
+    for (int a = 0; a < Info(op.op).arguments; ++a) op.argument[At(a)] = number[op.argument[At(a)]];
+    if (op.op == MicroOp::kReduceDot) {
+      op.op = MicroOp::kMul;
+      ops.push_back(op);
+      op.op = MicroOp::kReduceSum;
+      op.argument = {static_cast<uint8_t>(ops.size() - 1)};
+    }
+    ops.push_back(op);
+    number.push_back(static_cast<uint8_t>(ops.size() - 1));
+  }
+  nest.program.ops = std::move(ops);
+  return nest;
+}
+
 class Cutter {
  public:
   explicit Cutter(const ir::Nest& nest)
@@ -159,7 +178,9 @@ class Cutter {
 
 std::optional<ir::Nest> CutReductions(const ir::Nest& nest) {
   if (nest.anchor != ir::Anchor::kVector || nest.pass_dimension >= 0) return std::nullopt;
-  return Cutter(nest).Run();
+  const ir::Nest plain = WithoutDots(nest);
+  if (plain.program.ops.size() > static_cast<size_t>(kMaxMicroOps)) return std::nullopt;
+  return Cutter(plain).Run();
 }
 
 }  // namespace dla::scheduler

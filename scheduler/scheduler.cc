@@ -8,6 +8,7 @@
 #include "ir/op.h"
 #include "scheduler/capacity.h"
 #include "scheduler/dram.h"
+#include "scheduler/engine_choice.h"
 #include "scheduler/phases.h"
 #include "scheduler/placement.h"
 #include "scheduler/predict.h"
@@ -22,36 +23,8 @@ namespace {
 
 size_t At(int i) { return static_cast<size_t>(i); }
 
-// Does the target do this nest? An empty text, or what it lacks.
-std::string Lacking(const ir::Nest& nest, const machine::Target& target) {
-  if (nest.anchor == ir::Anchor::kContraction) {
-    const ElementType input = nest.operands[ir::Nest::kInput].ReadType();
-    const ElementType weight = nest.operands[ir::Nest::kWeight].ReadType();
-    if (target.array.rates.count({input, weight}) == 0 ||
-        target.array.accumulator.count(input) == 0) {
-      std::string pairs;
-      for (const auto& [types, rate] : target.array.rates) {
-        pairs += Concat(pairs.empty() ? "" : ", ", TypeName(types.first), " by ",
-                        TypeName(types.second));
-      }
-      return Concat("the array of '", target.name, "' does not multiply ", TypeName(input), " by ",
-                    TypeName(weight), "; it does ", pairs);
-    }
-  }
-  for (const VectorWork& work : SplitWork(nest, target.output_stage).vector) {
-    for (const MicroInstruction& op : work.program.ops) {
-      const OpClass op_class = Info(op.op).op_class;
-      if (op_class == OpClass::kFree) continue;
-      if (target.vector.op_cycles[static_cast<size_t>(op_class)] <= 0) {
-        return Concat("the vector unit of '", target.name, "' has no '", OpClassName(op_class),
-                      "'");
-      }
-    }
-  }
-  return "";
-}
-
-Result<std::vector<ir::Nest>> BuildNests(const ir::Graph& graph, const machine::Target& target) {
+Result<std::vector<ir::Nest>> BuildNests(const ir::Graph& graph, Searcher* searcher) {
+  const machine::Target& target = searcher->target();
   std::vector<ir::Nest> nests;
   std::string problems;
   for (const ir::Node& node : graph.nodes) {
@@ -65,6 +38,7 @@ Result<std::vector<ir::Nest>> BuildNests(const ir::Graph& graph, const machine::
     for (ir::Operand& operand : nest->operands) {
       operand.is_constant = graph.values[At(operand.value)].constant != nullptr;
     }
+    *nest = ChooseEngine(*nest, searcher);
     // A reduction over more than fits is cut into passes.
     if (!AllFit({*nest}, target)) {
       if (std::optional<ir::Nest> cut = CutReductions(*nest)) *nest = std::move(*cut);
@@ -179,8 +153,8 @@ double TotalCost(const Schedule& schedule) {
 
 Result<Schedule> ScheduleOn(const machine::Target& target, const ir::Graph& graph,
                             const ScheduleOptions& options) {
-  DLA_ASSIGN_OR_RETURN(const std::vector<ir::Nest> nests, BuildNests(graph, target));
   Searcher searcher(target, options.objective);
+  DLA_ASSIGN_OR_RETURN(const std::vector<ir::Nest> nests, BuildNests(graph, &searcher));
   ResidencyRules rules = {
       .options = {.policy = options.residency}, .pins = options.pins, .given = options.given};
   while (true) {

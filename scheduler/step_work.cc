@@ -141,6 +141,9 @@ void StepWork::CountVector(const StepClass& step, const VectorWork& work,
   Write(work.output, step.count * (work.shape.full.back() ? full : reduced), counters);
   counters->vector_ops +=
       step.count * machine::VectorOps(work.program, work.shape.full, full, reduced);
+  const int64_t macs = step.count * machine::VectorMacs(work.program, full);
+  counters->macs_vector += macs;
+  counters->macs_issued += macs;
 }
 
 }  // namespace dla::scheduler

@@ -1,6 +1,8 @@
 #include "support/file.h"
 
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -26,6 +28,23 @@ struct Descriptor {
   ~Descriptor() {
     if (fd >= 0) close(fd);
   }
+};
+
+// Keeps signals waiting while a file has its temporary name: it is whole by then, and two calls
+// away from its own name.
+class HeldSignals {
+ public:
+  HeldSignals() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before_);
+  }
+  ~HeldSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  HeldSignals(const HeldSignals&) = delete;
+  HeldSignals& operator=(const HeldSignals&) = delete;
+
+ private:
+  sigset_t before_;
 };
 
 // The descriptor's name in /proc, by which a file without a name can be given one.
@@ -220,6 +239,7 @@ Status AtomicFile::WriteAt(int64_t offset, std::span<const uint8_t> data) {
 Status AtomicFile::Commit() {
   DLA_RETURN_IF_ERROR(Flush());
   if (!is_direct_ && fsync(fd_) != 0) return ErrnoError(path_, "cannot write");
+  const HeldSignals held;
   if (!is_direct_ && temporary_path_.empty()) {
     const std::string unnamed = LinkOf(fd_);
     DLA_RETURN_IF_ERROR(TakeTemporaryName([&](const char* name) {

@@ -2,9 +2,10 @@
 //
 // An output file is never seen half written: AtomicFile writes a file without a name in the same
 // folder, gives it a temporary name when everything is on disk, and renames it; whatever happens
-// before, failure or signal, the old file stays and nothing is left behind. (Where the file system
-// knows no files without names, it has the temporary name from the start, and a signal leaves it.)
-// Large files are streamed through it. Errors are kIo and name the path.
+// before, failure or signal, the old file stays and nothing is left behind. (Signals wait
+// during the renaming; a kill just there leaves the whole file under its temporary name. Where the
+// file system knows no files without names, it has that name from the start, and a signal leaves
+// it.) Large files are streamed through it. Errors are kIo and name the path.
 #pragma once
 
 #include <cstdint>

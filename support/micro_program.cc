@@ -81,6 +81,7 @@ constexpr std::array<MicroOpInfo, kMicroOpCount> kOps = {{
     {"atanh", 1, 0, OpClass::kSine, false, kFloats},
     {"reduce_product", 1, 0, OpClass::kMultiply, true, kNumbers},
     {"index", 0, 0, OpClass::kFree, false, kI64},
+    {"reduce_dot", 2, 0, OpClass::kMultiplyAdd, true, kFloats},
 }};
 
 constexpr std::array<std::string_view, kOpClassCount> kOpClasses = {

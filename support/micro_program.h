@@ -94,8 +94,9 @@ enum class MicroOp : uint8_t {
   kAtanh,
   kReduceProduct,  // over the reduction dimensions
   kIndex,          // i64: the index of dimension `operand` at this point
+  kReduceDot,      // the sum of products of two arguments over the reduction dimensions
 };
-inline constexpr int kMicroOpCount = 63;
+inline constexpr int kMicroOpCount = 64;
 
 // The classes whose cycles a target states ("op_cycles").
 enum class OpClass : uint8_t {

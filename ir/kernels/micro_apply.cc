@@ -286,10 +286,24 @@ void Reduce(const MicroInstruction& op, const MicroColumn& x, MicroColumn* resul
 }
 
 template <typename T>
+void ReduceDot(const MicroColumn& x, const MicroColumn& y, MicroColumn* result) {
+  using Wide = std::conditional_t<std::is_same_v<T, double>, long double, double>;
+  Wide sum = 0;
+  for (int64_t i = 0; i < x.count(); ++i) {
+    sum += static_cast<Wide>(x.As<T>()[i]) * static_cast<Wide>(y.As<T>()[i]);
+  }
+  std::fill_n(result->As<T>(), x.count(), static_cast<T>(sum));
+}
+
+template <typename T>
 bool Apply(const MicroInstruction& op, Arguments x, MicroColumn* result) {
   if constexpr (std::is_same_v<T, bool>) {
     return ApplyLogic(op, x, result);
   } else {
+    if (op.op == MicroOp::kReduceDot) {
+      ReduceDot<T>(*x[0], *x[1], result);
+      return true;
+    }
     if (Info(op.op).reduces) {
       Reduce<T>(op, *x[0], result);
       return true;

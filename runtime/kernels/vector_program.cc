@@ -183,7 +183,8 @@ class Chunk {
 
   void Reduce(size_t i) {
     const MicroOp op = ops_[i].op;
-    if (IsFloat(ops_[i].type) && (op == MicroOp::kReduceSum || op == MicroOp::kReduceProduct)) {
+    if (IsFloat(ops_[i].type) &&
+        (op == MicroOp::kReduceSum || op == MicroOp::kReduceProduct || op == MicroOp::kReduceDot)) {
       if (ops_[i].type == ElementType::kF32) return CollectAs<float>(i, sums_);
       std::vector<long double> sums(static_cast<size_t>(count_));
       return CollectAs<double>(i, sums.data());
@@ -196,6 +197,7 @@ class Chunk {
 
   template <typename T, typename Wide>
   void CollectAs(size_t i, Wide* sums) {
+    if (ops_[i].op == MicroOp::kReduceDot) return Dot<T>(i, sums);
     if (ops_[i].op == MicroOp::kReduceSum) return Collect<T>(i, sums, Wide{0}, std::plus<Wide>());
     Collect<T>(i, sums, Wide{1}, std::multiplies<Wide>());
   }
@@ -208,6 +210,22 @@ class Chunk {
     for (int64_t row = 0; row < rows_; ++row) {
       const T* from = ValueAs<T>(argument) + row * StepOf(argument) * count_;
       for (int64_t j = 0; j < count_; ++j) sums[j] = f(sums[j], static_cast<Wide>(from[j]));
+    }
+    T* to = ValueAs<T>(i);
+    for (int64_t j = 0; j < count_; ++j) to[j] = static_cast<T>(sums[j]);
+  }
+
+  // A sum of products, likewise.
+  template <typename T, typename Wide>
+  void Dot(size_t i, Wide* sums) {
+    std::fill(sums, sums + count_, Wide{0});
+    const size_t a = ops_[i].argument[0], b = ops_[i].argument[1];
+    for (int64_t row = 0; row < rows_; ++row) {
+      const T* x = ValueAs<T>(a) + row * StepOf(a) * count_;
+      const T* y = ValueAs<T>(b) + row * StepOf(b) * count_;
+      for (int64_t j = 0; j < count_; ++j) {
+        sums[j] += static_cast<Wide>(x[j]) * static_cast<Wide>(y[j]);
+      }
     }
     T* to = ValueAs<T>(i);
     for (int64_t j = 0; j < count_; ++j) to[j] = static_cast<T>(sums[j]);

@@ -110,7 +110,7 @@ TEST_F(HostileTest, Layers) {
   Damage("l.txt", "dlac map l.txt -o out", 7);
 }
 
-// Interrupted at any time, a command leaves the old file or the whole new one, and nothing else.
+// Interrupted or told to end at any time, a command leaves the old file or the whole new one, and nothing else.
 TEST_F(HostileTest, Interruption) {
   const std::string command = "dlac m.onnx -o out -q";
   ASSERT_EQ(RunCommand(command).code(), 0);
@@ -120,7 +120,7 @@ TEST_F(HostileTest, Interruption) {
     ASSERT_TRUE(WriteTextFile(Path("out"), "old").ok());
     const double wait = seconds * round / 40;
     const std::string timed =
-        Concat("cd ", folder_, " && timeout -s ", round % 2 ? "INT" : "KILL", " ", wait + 1e-4, " ",
+        Concat("cd ", folder_, " && timeout -s ", round % 2 ? "INT" : "TERM", " ", wait + 1e-4, " ",
                DLA_BINARY_DIR, "/", command, " 2> err");
     const int status = std::system(timed.c_str());
     const std::vector<uint8_t> left = *ReadFile(Path("out"));

@@ -146,6 +146,9 @@ void ExpectPassesKeepValues(const Graph& graph, float tolerance) {
   const auto outputs = Evaluate(after, inputs);
   // The nests do the same arithmetic in the same order: no difference is allowed.
   ExpectSame(*outputs, nests, 0, "nests");
+  // There contractions sum in a wider type.
+  const Outputs on_vector = EvaluateNests(after, inputs, &faults, true);
+  ExpectSame(*outputs, on_vector, std::max(tolerance, 1e-4f), "nests on the vector engine");
 }
 
 }  // namespace dla::ir

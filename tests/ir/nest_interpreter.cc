@@ -8,6 +8,7 @@
 
 #include "ir/kernels/micro.h"
 #include "ir/op.h"
+#include "ir/vector_form.h"
 
 namespace dla::ir {
 namespace {
@@ -138,8 +139,9 @@ class Interpreter {
     for (const MicroInstruction& op : nest_.program.ops) {
       MicroColumn value(op.type, points);
       if (Info(op.op).reduces) {
-        const MicroColumn* argument = &values[op.argument[0]];
-        ApplyMicroOp(op, std::span(&argument, 1), &value);
+        const std::array<const MicroColumn*, 2> arguments = {&values[op.argument[0]],
+                                                             &values[op.argument[1]]};
+        ApplyMicroOp(op, arguments, &value);
         values.push_back(std::move(value));
         continue;
       }
@@ -227,16 +229,19 @@ void RunNest(const Graph& graph, const Nest& nest, NestBuffers* buffers) {
 
 std::map<std::string, Tensor> EvaluateNests(const Graph& graph,
                                             const std::map<std::string, Tensor>& inputs,
-                                            std::vector<std::string>* faults) {
+                                            std::vector<std::string>* faults, bool on_vector) {
   NestBuffers buffers;
   for (const ValueId id : graph.inputs) {
     buffers[id] = inputs.at(graph.values[Idx(id)].name).bytes;
   }
   for (const Node& node : graph.nodes) {
-    const Result<Nest> nest = BuildNest(graph, node);
+    Result<Nest> nest = BuildNest(graph, node);
     if (!nest.ok()) {
       faults->push_back(nest.status().message());
       continue;
+    }
+    if (std::optional<Nest> form = on_vector ? VectorForm(*nest) : std::nullopt) {
+      *nest = std::move(*form);
     }
     for (const std::string& fault : NestFaults(graph, *nest)) {
       faults->push_back("node '" + node.name + "': " + fault);

@@ -23,10 +23,12 @@ std::vector<std::string> NestFaults(const Graph& graph, const Nest& nest);
 // Computes the output's elements in the buffers.
 void RunNest(const Graph& graph, const Nest& nest, NestBuffers* buffers);
 
-// Runs all nests of a graph after the layout pass; gives the outputs by name, as Evaluate does.
-// `faults` gets what NestFaults finds, and nests that cannot be built.
+// Runs all nests of a graph after the layout pass, contractions in their vector form if
+// `on_vector`; gives the outputs by name, as Evaluate does. `faults` gets what NestFaults finds,
+// and nests that cannot be built.
 std::map<std::string, Tensor> EvaluateNests(const Graph& graph,
                                             const std::map<std::string, Tensor>& inputs,
-                                            std::vector<std::string>* faults);
+                                            std::vector<std::string>* faults,
+                                            bool on_vector = false);
 
 }  // namespace dla::ir

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "ir/pass.h"
+#include "ir/vector_form.h"
 #include "tests/ir/graph_builder.h"
 #include "tests/ir/nest_interpreter.h"
 
@@ -70,6 +71,29 @@ TEST(Nest, Convolution) {
   EXPECT_EQ(nest.operands[3].cls, OperandClass::kVector);
   EXPECT_EQ(nest.operands[4].cls, OperandClass::kOutput);
   EXPECT_EQ(ToText(nest.program), "v0 = accumulator; v1 = load 3; v2 = relu v0; v3 = add v2 v1");
+}
+
+TEST(Nest, ConvolutionOnTheVectorEngine) {
+  GraphBuilder b;
+  const ValueId conv = b.Node("Conv", "conv",
+                              {b.Input("x", {1, 4, 5, 5}), b.Floats("w", {4, 1, 3, 3}, Pattern(36)),
+                               b.Floats("b", {4}, Pattern(4))},
+                              {{"group", int64_t{4}}});
+  const ValueId sum =
+      b.Node("Add", "sum", {b.Node("Relu", "r", {conv}), b.Input("res", {4, 3, 3})});
+  const Nest array = LastNest(b.Build({sum}));
+  const std::optional<Nest> nest = VectorForm(array);
+  ASSERT_TRUE(nest.has_value());
+  EXPECT_EQ(nest->anchor, Anchor::kVector);
+  EXPECT_EQ(Dims(*nest), "N=1 G=4 M=1 C=1 E=3 F=3 R=3 S=3");
+  for (int k = 0; k <= nest->output(); ++k) {
+    EXPECT_EQ(nest->operands[Idx(k)].cls, OperandClass::kVector);
+    EXPECT_EQ(Axes(*nest, k), Axes(array, k));
+  }
+  EXPECT_EQ(ToText(nest->program),
+            "v0 = load 0; v1 = load 1; v2 = reduce_dot v0 v1; v3 = load 2; v4 = add v2 v3; v5 = "
+            "load 3; v6 = relu v4; v7 = add v6 v5");
+  EXPECT_FALSE(VectorForm(*nest).has_value());
 }
 
 TEST(Nest, OneDimensionalConvolution) {

@@ -150,7 +150,7 @@ TEST(TypedOps, EveryOperationOnEveryTypeIsThatOfPlainScalarCode) {
 TEST(TypedOps, EveryPairOfSpecialValues) {
   for (int number = 0; number < kMicroOpCount; ++number) {
     const auto op = static_cast<MicroOp>(number);
-    if (Info(op).arguments != 2) continue;
+    if (Info(op).arguments != 2 || Info(op).reduces) continue;
     for (const ElementType type : kValueTypes) {
       if (!Has(op, type)) continue;
       for (const ElementType argument_type : ArgumentTypes(op, type)) {
@@ -245,6 +245,75 @@ TEST(TypedOps, ReductionsOfEveryType) {
           const Scalar expected = ReferenceReduction(op, column);
           const Scalar got = FromBytes(type, output.data() + (o * kInner + i) * TypeBytes(type, 1));
           ASSERT_TRUE(Same(expected, got)) << Text(got) << ", expected " << Text(expected);
+        }
+      }
+    }
+  }
+}
+
+// A sum of products over the middle of three dimensions, in a wider type; the second factor varies
+// along it or does not.
+TEST(TypedOps, DotOfEveryType) {
+  std::mt19937_64 random(kSeed);
+  constexpr int64_t kOuter = 3, kReduced = 5, kInner = 40;
+  for (const ElementType type : {ElementType::kF32, ElementType::kF64}) {
+    for (const bool varies : {true, false}) {
+      const size_t count = kOuter * kReduced * kInner;
+      std::vector<double> x(count), y(count);
+      std::uniform_real_distribution<double> real(-3, 3);
+      for (size_t k = 0; k < count; ++k) {
+        x[k] = static_cast<float>(real(random));
+        y[k] = static_cast<float>(real(random));
+      }
+      const auto bytes_of = [&](const std::vector<double>& values) {
+        std::vector<uint8_t> bytes;
+        for (const double value : values) {
+          const auto single = static_cast<float>(value);
+          const auto* from = type == ElementType::kF32 ? reinterpret_cast<const uint8_t*>(&single)
+                                                       : reinterpret_cast<const uint8_t*>(&value);
+          bytes.insert(bytes.end(), from, from + TypeBytes(type, 1));
+        }
+        return bytes;
+      };
+      const std::vector<uint8_t> x_bytes = bytes_of(x), y_bytes = bytes_of(y);
+      MicroProgram program{{{.op = MicroOp::kLoad, .type = type, .operand = 0},
+                            {.op = MicroOp::kLoad, .type = type, .operand = 1},
+                            {.op = MicroOp::kReduceDot, .type = type, .argument = {0, 1}}}};
+      std::vector<uint8_t> out(static_cast<size_t>(TypeBytes(type, kOuter * kInner)));
+      VectorJob job;
+      job.program = &program;
+      job.full = {true, varies, false};
+      job.kept = {kOuter, kInner};
+      job.reduced = {kReduced};
+      const int64_t along = varies ? kInner : 0;
+      job.sources = {
+          {.type = type, .data = x_bytes.data(), .strides = {kReduced * kInner, 1, kInner}},
+          {.type = type, .data = y_bytes.data(), .strides = {kReduced * kInner, 1, along}},
+          {}};
+      job.type = type;
+      job.output = out.data();
+      job.output_strides = {kInner, 1, 0};
+      VectorWorkspace workspace;
+      RunVectorProgram(job, &workspace);
+      for (int64_t o = 0; o < kOuter; ++o) {
+        for (int64_t i = 0; i < kInner; ++i) {
+          long double sum = 0;
+          for (int64_t r = 0; r < kReduced; ++r) {
+            const auto at = static_cast<size_t>((o * kReduced + r) * kInner + i);
+            const auto of_y = static_cast<size_t>(o * kReduced * kInner + r * along + i);
+            sum += static_cast<long double>(x[at]) * static_cast<long double>(y[of_y]);
+          }
+          const size_t at = static_cast<size_t>(TypeBytes(type, o * kInner + i));
+          double got = 0;
+          if (type == ElementType::kF32) {
+            float single = 0;
+            std::memcpy(&single, out.data() + at, 4);
+            got = single;
+            EXPECT_NEAR(got, static_cast<double>(sum), 4e-6) << o << " " << i;
+          } else {
+            std::memcpy(&got, out.data() + at, 8);
+            EXPECT_NEAR(got, static_cast<double>(sum), 1e-14) << o << " " << i;
+          }
         }
       }
     }
