@@ -61,6 +61,7 @@ class Printer {
            << " address " << buffer.address << " bytes " << buffer.bytes << " groups "
            << buffer.first_group << " " << buffer.end_group << "\n";
     }
+    for (const ValueDesc& value : program_.values) PrintValue(value);
     for (size_t g = 0; g < program_.groups.size(); ++g) PrintGroup(g);
     for (size_t g = 0; g < program_.predicted.size(); ++g) PrintCounters(g);
     return out_.str();
@@ -75,9 +76,23 @@ class Printer {
   }
 
   void PrintPort(const char* kind, const Port& port) {
-    out_ << kind << " " << Quoted(port.name) << " " << TypeName(port.type) << " [";
-    for (size_t a = 0; a < port.shape.size(); ++a) out_ << (a == 0 ? "" : ", ") << port.shape[a];
-    out_ << "] region " << port.region << "\n";
+    out_ << kind << " " << Quoted(port.name) << " " << TypeName(port.type) << " "
+         << ListText(port.shape) << " region " << port.region << "\n";
+  }
+
+  static std::string ListText(const std::vector<int64_t>& numbers) {
+    std::string text = "[";
+    for (const int64_t number : numbers) text += Concat(text.size() == 1 ? "" : ", ", number);
+    return text + "]";
+  }
+
+  void PrintValue(const ValueDesc& value) {
+    static constexpr const char* kPlaces[] = {"nowhere", "region", "memory"};
+    out_ << "value " << Quoted(value.name) << " node " << Quoted(value.node) << " after "
+         << value.group << " " << TypeName(value.type) << " " << ListText(value.shape)
+         << " strides " << ListText(value.strides) << " "
+         << kPlaces[static_cast<size_t>(value.place)] << " " << value.space << " base "
+         << value.base << "\n";
   }
 
   // A memory of the target by name, another number as #N.

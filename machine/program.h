@@ -245,6 +245,25 @@ struct BufferUse {
   bool operator==(const BufferUse&) const = default;
 };
 
+enum class ValuePlace : uint8_t { kNowhere, kRegion, kMemory };
+
+// What became of a value that the model's nodes compute, for `dlarun --dump`. One that lies
+// somewhere is whole right after `group` (-1: before the first one) and may be overwritten later.
+struct ValueDesc {
+  std::string name;
+  std::string node;  // the ONNX node that computes it
+  ValuePlace place = ValuePlace::kNowhere;
+  // Of a value that lies nowhere: the group that it became part of, -1 if the compiler computed it
+  // or nothing needs it. Its remaining fields mean nothing.
+  int32_t group = -1;
+  ElementType type = ElementType::kF32;  // of its elements where they lie
+  std::vector<int64_t> shape;
+  uint32_t space = 0;            // the region or memory
+  int64_t base = 0;              // bytes from the region's or memory's start
+  std::vector<int64_t> strides;  // elements, one an axis
+  bool operator==(const ValueDesc&) const = default;
+};
+
 struct Program {
   std::string producer;      // "dlac 0.1.0"
   std::string command_line;  // options that shaped the program; no paths
@@ -254,6 +273,7 @@ struct Program {
   std::vector<Group> groups;
   std::vector<Counters> predicted;  // one a group, what the compiler says it will count
   std::vector<BufferUse> buffers;
+  std::vector<ValueDesc> values;  // in the model's order
   // The constant space: bytes of all kConstant regions at their addresses. In a program that was
   // read from a file this is a view of the mapped file.
   ConstantData constants;

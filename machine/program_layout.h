@@ -1,22 +1,22 @@
 // What a program's sections consist of: each structure described once, for writing and reading.
 //
 // The order of the visits is the order of the bytes. A change here is a change of the format:
-// raise kMinorVersion for what old readers may ignore, kMajorVersion for the rest.
+// raise kMinorVersion (machine/sections.h) for what old readers may ignore, kMajorVersion for the
+// rest.
 #pragma once
 
 #include "machine/isa.h"
 #include "machine/program.h"
+#include "machine/sections.h"
 
 namespace dla::machine {
-
-inline constexpr uint16_t kMajorVersion = 1;
-inline constexpr uint16_t kMinorVersion = 0;
 
 // The most there can be of what is not bounded by machine/program.h.
 inline constexpr size_t kMaxRegions = size_t{1} << 20;
 inline constexpr size_t kMaxPorts = size_t{1} << 16;
 inline constexpr size_t kMaxGroups = size_t{1} << 20;
 inline constexpr size_t kMaxBuffers = size_t{1} << 22;
+inline constexpr size_t kMaxValues = size_t{1} << 22;
 inline constexpr size_t kMaxRank = 64;
 inline constexpr size_t kMaxProgramsOfGroup = 64;
 inline constexpr size_t kMaxInstructions = 4096;  // of a prologue, body or epilogue
@@ -182,6 +182,20 @@ void DescribeBuffer(A& a, B& buffer) {
   a.Int("buffer bytes", buffer.bytes);
   a.Int("first group", buffer.first_group);
   a.Int("end group", buffer.end_group);
+}
+
+template <typename A, typename V>
+void DescribeValue(A& a, V& v) {
+  const auto number = [](A& b, auto& n) { b.Int("number", n); };
+  a.Text("value name", v.name);
+  a.Text("value node", v.node);
+  a.Enum("value place", v.place, 3);
+  a.Int("value group", v.group);
+  a.Enum("value type", v.type, kElementTypeCount);
+  a.List("value shape", v.shape, 8, kMaxRank, number);
+  a.Int("value space", v.space);
+  a.Int("value base", v.base);
+  a.List("value strides", v.strides, 8, kMaxRank, number);
 }
 
 }  // namespace dla::machine

@@ -45,6 +45,7 @@ GroupRunner::GroupRunner(const machine::Program& program, const Group& group, co
       storage_(machine.storage),
       shadow_(machine.shadow),
       jitter_(machine.jitter),
+      trace_(machine.trace),
       ahead_{Cursor(group, Engine::kLoad), Cursor(group, Engine::kStore)} {
   for (int e = 0; e < kEngineCount; ++e) engines_.emplace_back(group, static_cast<Engine>(e));
 }
@@ -235,15 +236,27 @@ Status GroupRunner::Compute(Engine engine, const Instruction& instruction) {
 }
 
 void GroupRunner::Stall(Engine engine, StallCause cause, int64_t until) {
-  EngineState& state = State(engine);
+  const EngineState& state = State(engine);
   if (until <= state.time) return;
   Times(engine).stall[static_cast<size_t>(cause)] += until - state.time;
-  state.time = until;
+  Spend(engine, until - state.time, cause);
 }
 
 void GroupRunner::Busy(Engine engine, int64_t cycles) {
-  State(engine).time += cycles;
   Times(engine).busy += cycles;
+  Spend(engine, cycles, std::nullopt);
+}
+
+void GroupRunner::Spend(Engine engine, int64_t cycles, std::optional<StallCause> stall) {
+  EngineState& state = State(engine);
+  if (trace_ != nullptr && cycles > 0) {
+    (*trace_)({.engine = engine,
+               .begin = state.time,
+               .end = state.time + cycles,
+               .stall = stall,
+               .step = state.cursor.done() ? run_->steps : state.cursor.step().number});
+  }
+  state.time += cycles;
 }
 
 int64_t GroupRunner::Delay() {

@@ -24,6 +24,7 @@ void ExpectRoundTrip(const Program& program) {
   EXPECT_EQ(read->groups, program.groups);
   EXPECT_EQ(read->predicted, program.predicted);
   EXPECT_EQ(read->buffers, program.buffers);
+  EXPECT_EQ(read->values, program.values);
   EXPECT_EQ(Disassemble(*read), text);
 }
 

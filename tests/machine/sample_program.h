@@ -279,6 +279,21 @@ inline Program MakeProgram() {
                      {"b", 1, 2304, 64, 0, 1},   {"conv", 2, 0, 4096, 0, 1},
                      {"conv", 0, 0, 4096, 1, 2}, {"y", 0, 4096, 4096, 1, 2},
                      {"y", 0, 8192, 6144, 2, 3}, {"z", 2, 0, 6144, 2, 3}};
+  program.values = {{.name = "relu", .node = "r", .group = 0},
+                    {.name = "y",
+                     .node = "v",
+                     .place = ValuePlace::kRegion,
+                     .group = 1,
+                     .shape = {1, 24, 8, 8},
+                     .space = 4,
+                     .strides = {1536, 64, 8, 1}},
+                    {.name = "v",
+                     .node = "w",
+                     .place = ValuePlace::kMemory,
+                     .group = 2,
+                     .shape = {24, 64},
+                     .space = 2,
+                     .strides = {64, 1}}};
   program.constants = ConstantData::Own(ConstantBytes());
   return program;
 }

@@ -119,6 +119,17 @@ TEST(Verifier, RefusesBadTables) {
        [](P p) { p->buffers[0].address = 65536; }},
       {"buffer 0 'x': lives in groups 0 to 4, there are 3",
        [](P p) { p->buffers[0].end_group = 4; }},
+      {"value 'relu': there is no group 3", [](P p) { p->values[0].group = 3; }},
+      {"value 'y': there is no region 6", [](P p) { p->values[1].space = 6; }},
+      {"value 'v': there is no memory 3", [](P p) { p->values[2].space = 3; }},
+      {"value 'y': its shape is impossible or too large",
+       [](P p) { p->values[1].strides.pop_back(); }},
+      {"value 'y': its shape is impossible or too large",
+       [](P p) { p->values[1].strides[1] = int64_t{1} << 62; }},
+      {"value 'y': base 4 with 6144 bytes is not within the 6144 bytes of its region",
+       [](P p) { p->values[1].base = 4; }},
+      {"value 'v': base -1 with 6144 bytes is not within the 65536 bytes of its memory",
+       [](P p) { p->values[2].base = -1; }},
       {"predicted counters: there are 2, and 3 groups", [](P p) { p->predicted.pop_back(); }},
   });
 }
@@ -430,6 +441,7 @@ void Visit(FieldMutator* m, Program* program) {
   m->List("outputs", program->outputs, 0, 0, [](A& a, auto& p) { DescribePort(a, p); });
   m->List("groups", program->groups, 0, 0, [](A& a, auto& g) { DescribeGroup(a, g); });
   m->List("buffers", program->buffers, 0, 0, [](A& a, auto& b) { DescribeBuffer(a, b); });
+  m->List("values", program->values, 0, 0, [](A& a, auto& v) { DescribeValue(a, v); });
 }
 
 // One to three random damages: refused, or every step of what is left is safe.
