@@ -244,6 +244,13 @@ class Assembler {
                        line->TakeWord("base") && line->Number(&operand.dram_base),
                    "dram none|strided|packed region N base N");
     }
+    if (word == "gather") {
+      GatherDesc& gather = operand.gather.emplace();
+      return Check(line->TakeWord("operand") && line->Number(&gather.indices) &&
+                       line->TakeWord("bound") && line->Number(&gather.bound) &&
+                       line->TakeWord("stride") && line->Number(&gather.stride),
+                   "gather operand N bound N stride N");
+    }
     if (word != "place") return Malformed("'", word, "' is no line of an operand");
     const int layout = Find<2>({"dense", "panels"}, line->Word());
     if (layout >= 0) operand.local_layout = static_cast<LocalLayout>(layout);

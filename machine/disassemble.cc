@@ -152,11 +152,16 @@ class Printer {
     out_ << "  operand " << ClassName(o.cls) << " " << Quoted(o.value) << " " << TypeName(o.type)
          << (o.read_as ? Concat(" as ", TypeName(*o.read_as)) : "") << "  // " << index
          << "\n    dram " << kDram[static_cast<size_t>(o.dram_layout)] << " region " << o.region
-         << " base " << o.dram_base << "\n    place "
-         << (o.local_layout == LocalLayout::kDense ? "dense" : "panels") << " memory "
-         << MemoryText(o.memory) << " address " << o.address << " slot " << o.slot_bytes << " ring "
-         << static_cast<int>(o.ring_slots) << " generation " << MaskText(group, o.generation_dims)
-         << (o.resident ? " resident" : "") << "\n    pad " << NumberText(o.pad_value) << "\n";
+         << " base " << o.dram_base << "\n";
+    if (o.gather) {
+      out_ << "    gather operand " << static_cast<int>(o.gather->indices) << " bound "
+           << o.gather->bound << " stride " << o.gather->stride << "\n";
+    }
+    out_ << "    place " << (o.local_layout == LocalLayout::kDense ? "dense" : "panels")
+         << " memory " << MemoryText(o.memory) << " address " << o.address << " slot "
+         << o.slot_bytes << " ring " << static_cast<int>(o.ring_slots) << " generation "
+         << MaskText(group, o.generation_dims) << (o.resident ? " resident" : "") << "\n    pad "
+         << NumberText(o.pad_value) << "\n";
     for (const AxisDesc& axis : o.axes) PrintAxis(group, o, axis);
   }
 

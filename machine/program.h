@@ -163,6 +163,18 @@ struct AxisDesc {
   bool operator==(const AxisDesc&) const = default;
 };
 
+// A gathered operand: its entries along one axis of the value are chosen by an operand of integers
+// that lies on chip. Element (i_0, ...) lies in DRAM at base + index * stride + sum of i_a *
+// dram_stride_a, index being what the operand `indices` holds for the same point, plus `bound` if
+// it is negative. An index outside [-bound, bound) ends the program. The load engine reads the
+// indices when the bus serves the load. Every index is a run of its own.
+struct GatherDesc {
+  uint8_t indices = 0;  // operand of the group
+  int64_t bound = 1;
+  int64_t stride = 1;  // elements
+  bool operator==(const GatherDesc&) const = default;
+};
+
 struct OperandDesc {
   std::string value;  // the ONNX value it is or belongs to, for reports and messages
   OperandClass cls = OperandClass::kVector;
@@ -176,6 +188,7 @@ struct OperandDesc {
   DramLayout dram_layout = DramLayout::kNone;
   uint32_t region = 0;
   int64_t dram_base = 0;  // elements from the region's start
+  std::optional<GatherDesc> gather;
   // On-chip side
   uint8_t memory = 0;
   LocalLayout local_layout = LocalLayout::kDense;

@@ -90,12 +90,23 @@ void DescribeOperand(A& a, O& o) {
   a.Enum("type when read", read_as, kElementTypeCount);
   if constexpr (A::kReads) {
     o.read_as = rounds ? std::optional<ElementType>(read_as) : std::nullopt;
+    if (!rounds && read_as != o.type) a.Fail("type when read", "is not the operand's");
   }
   a.List("operand axes", o.axes, 36, kMaxAxes, [](A& b, auto& x) { DescribeAxis(b, x); });
   a.Float("pad value", o.pad_value);
   a.Enum("DRAM layout", o.dram_layout, 3);
   a.Int("operand region", o.region);
   a.Int("DRAM base", o.dram_base);
+  bool gathers = o.gather.has_value();
+  GatherDesc gather = o.gather.value_or(GatherDesc{});
+  a.Bool("gathered", gathers);
+  a.Int("indices", gather.indices);
+  a.Int("gathered bound", gather.bound);
+  a.Int("gathered stride", gather.stride);
+  if constexpr (A::kReads) {
+    o.gather = gathers ? std::optional(gather) : std::nullopt;
+    if (!gathers && !(gather == GatherDesc{})) a.Fail("gathered", "is no, but there is more of it");
+  }
   a.Int("operand memory", o.memory);
   a.Enum("local layout", o.local_layout, 2);
   a.Bool("resident", o.resident);
@@ -154,7 +165,7 @@ void DescribeGroup(A& a, G& g) {
     b.Int("block", d.block);
   });
   a.List("loops", g.loops, 1, kMaxDims, [](A& b, auto& d) { b.Int("loop dimension", d); });
-  a.List("operands", g.operands, 55, kMaxOperands, [](A& b, auto& o) { DescribeOperand(b, o); });
+  a.List("operands", g.operands, 73, kMaxOperands, [](A& b, auto& o) { DescribeOperand(b, o); });
   a.List("programs", g.programs, 4, kMaxProgramsOfGroup,
          [](A& b, auto& m) { DescribeMicroProgram(b, m); });
   const auto code = [](A& b, auto& i) { DescribeInstruction(b, i); };

@@ -63,6 +63,9 @@ class GroupRunner {
   void Open(machine::Engine engine, const machine::Instruction& instruction);
   Result<bool> TryTransfer(machine::Engine engine, const machine::Instruction& instruction);
   Status Serve(machine::Engine engine);
+  // Moves the bytes of one descriptor.
+  Status Transfer(const machine::OperandDesc& operand, const Tile& tile, bool load,
+                  const Step& step);
   void CountDescriptor(const machine::OperandDesc& operand, const Tile& tile, bool load,
                        int64_t* bus_bytes);
   Status Check(const machine::Instruction& instruction, const Step& step);

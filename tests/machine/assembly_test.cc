@@ -30,6 +30,12 @@ void ExpectRoundTrip(const Program& program) {
 
 TEST(Assembly, SampleRoundTrips) { ExpectRoundTrip(sample::MakeProgram()); }
 
+TEST(Assembly, GatheredOperandsRoundTrip) {
+  Program program = sample::MakeProgram();
+  sample::AddGather(&program);
+  ExpectRoundTrip(program);
+}
+
 TEST(Assembly, OddNamesAndNumbersRoundTrip) {
   Program program = sample::MakeProgram();
   program.producer = "a \"quoted\" \\ back\nslash // no comment \x01 \xc3\xa9";

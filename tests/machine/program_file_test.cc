@@ -67,7 +67,8 @@ std::string Refusal(const std::vector<uint8_t>& bytes) {
 
 TEST(ProgramFile, ReadsBackWhatWasWritten) {
   const std::string path = TempPath("round.bin");
-  const Program program = sample::MakeProgram();
+  Program program = sample::MakeProgram();
+  sample::AddGather(&program);
   ASSERT_TRUE(WriteProgram(program, path).ok());
   const auto read = ReadProgram(path);
   ASSERT_TRUE(read.ok()) << read.status().message();

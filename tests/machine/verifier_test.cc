@@ -52,6 +52,53 @@ TEST(Verifier, AcceptsTheSample) {
   EXPECT_EQ(sample::WalkProgram(program, 1000, 1), "");
 }
 
+TEST(Verifier, RefusesBadGathers) {
+  Program sound = sample::MakeProgram();
+  sample::AddGather(&sound);
+  EXPECT_EQ(VerifyProgram(sound).message(), "");
+  using P = Program*;
+  const std::string by = "operand 0 'conv': is gathered by operand 2 'i', which does not hold";
+  const std::vector<std::pair<std::string, std::function<void(P)>>> damages = {
+      {"operand 0 'conv': is gathered by operand 9 of 3",
+       [](P p) { Softer(p).operands[0].gather->indices = 9; }},
+      {"is gathered with bound 0 and stride 64",
+       [](P p) { Softer(p).operands[0].gather->bound = 0; }},
+      {"is gathered with bound 24 and stride -1",
+       [](P p) { Softer(p).operands[0].gather->stride = -1; }},
+      {"base 0 and 1600 elements of f32 do not fit into region 'conv'",
+       [](P p) { Softer(p).operands[0].gather->bound = 25; }},
+      {"is gathered, but not from strided DRAM",
+       [](P p) { Softer(p).operands[0].dram_layout = DramLayout::kPacked; }},
+      {"is gathered, but not from strided DRAM",
+       [](P p) { Softer(p).operands[0].resident = true; }},
+      {by, [](P p) { Softer(p).operands[2].type = ElementType::kF32; }},
+      {by, [](P p) { Softer(p).operands[2].gather = {.indices = 0}; }},
+      {"do not cover the same whole dimensions",
+       [](P p) { Softer(p).operands[2].axes[0].offset = 1; }},
+      {"do not cover the same whole dimensions",
+       [](P p) { Softer(p).operands[0].axes[0].terms[0].coefficient = 2; }},
+      {"do not cover the same whole dimensions",
+       [](P p) { Softer(p).operands[0].axes.erase(Softer(p).operands[0].axes.begin()); }},
+      {"operand 0 'conv': is gathered, and would be stored",
+       [](P p) { Find(&Softer(p).body, Opcode::kStore).operand = 0; }},
+      {"what is gathered cannot be moved",
+       [](P p) {
+         Copy(p).operands.push_back(Softer(p).operands[2]);
+         Copy(p).operands[2].slot_bytes = 96;
+         Copy(p).operands[2].address = 8192;
+         Copy(p).operands[1].gather = {.indices = 2, .bound = 1, .stride = 0};
+       }},
+  };
+  for (const auto& [message, damage] : damages) {
+    Program program = sound;
+    damage(&program);
+    const Status status = VerifyProgram(program);
+    ASSERT_FALSE(status.ok()) << message;
+    EXPECT_NE(status.message().find(message), std::string::npos)
+        << "expected: " << message << "\nfound: " << status.message();
+  }
+}
+
 TEST(Verifier, RefusesBadTables) {
   using P = Program*;
   ExpectCaught({
