@@ -35,7 +35,8 @@ struct Options {
   std::string model, output;
   std::string target = "edge32";
   std::vector<std::string> memories, dims, shapes, consts;
-  std::string optimize = "balanced", residency = "best", fuse = "on", place = "exact";
+  std::string optimize = "balanced", residency = "best", fuse = "on", place = "exact",
+              cascades = "on";
   std::string precision = "f32";
   std::string pins, schedule, use_schedule, report, dump_dir, stop_after, print_target;
   int64_t place_nodes = scheduler::PlacementOptions().node_budget;
@@ -65,6 +66,8 @@ void Describe(CLI::App* app, Options* o) {
       ->type_name("POLICY");
   app->add_option("--pins", o->pins, "values that must stay on chip; the rest is planned")
       ->type_name("FILE.json");
+  app->add_option("--cascades", o->cascades,
+                  "on (default) or off: chains of groups as one loop over stripes");
   app->add_option("--place", o->place, "color, best-fit, hill-climb or exact (default)")
       ->type_name("METHOD");
   app->add_option("--fuse", o->fuse, "on (default) or off")->type_name("on|off");
@@ -158,8 +161,8 @@ std::string CommandLineOf(const Options& o) {
   for (const std::string& memory : o.memories) text += " --mem " + memory;
   for (const std::string& dim : o.dims) text += " --dim " + dim;
   for (const std::string& shape : o.shapes) text += " --shape " + shape;
-  return text + " --optimize " + o.optimize + " --residency " + o.residency + " --place " +
-         o.place + " --fuse " + o.fuse + " --precision " + o.precision;
+  return text + " --optimize " + o.optimize + " --residency " + o.residency + " --cascades " +
+         o.cascades + " --place " + o.place + " --fuse " + o.fuse + " --precision " + o.precision;
 }
 
 Result<scheduler::ScheduleOptions> ScheduleOptionsOf(const Options& o) {
@@ -175,6 +178,10 @@ Result<scheduler::ScheduleOptions> ScheduleOptionsOf(const Options& o) {
                  ": none, one-step, onsram, best, exact or infinite expected");
   }
   options.residency = *residency;
+  if (o.cascades != "on" && o.cascades != "off") {
+    return Usage("--cascades ", o.cascades, ": on or off expected");
+  }
+  options.cascades = o.cascades == "on";
   const auto place = scheduler::ParsePlaceMethod(o.place);
   if (!place) {
     return Usage("--place ", o.place, ": color, best-fit, hill-climb or exact expected");

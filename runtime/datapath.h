@@ -65,6 +65,7 @@ class Datapath {
   VectorWorkspace vector_workspace_;
   std::array<Reused<uint8_t>, machine::kMaxOperands> staging_;
   std::array<Reused<float>, 2> rounded_;
+  Reused<uint8_t> beside_;  // a written tile that goes round the end of a ring
 };
 
 }  // namespace dla::runtime

@@ -37,7 +37,7 @@ StallCause CauseOf(Engine waiting, Engine from) {
 }  // namespace
 
 GroupRunner::GroupRunner(const machine::Program& program, const Group& group, const GroupPlan& plan,
-                         const Machine& machine)
+                         int64_t stripe, const Machine& machine)
     : program_(program),
       group_(group),
       plan_(plan),
@@ -45,8 +45,10 @@ GroupRunner::GroupRunner(const machine::Program& program, const Group& group, co
       storage_(machine.storage),
       shadow_(machine.shadow),
       jitter_(machine.jitter),
-      ahead_{Cursor(group, Engine::kLoad), Cursor(group, Engine::kStore)} {
-  for (int e = 0; e < kEngineCount; ++e) engines_.emplace_back(group, static_cast<Engine>(e));
+      ahead_{Cursor(group, Engine::kLoad, stripe), Cursor(group, Engine::kStore, stripe)} {
+  for (int e = 0; e < kEngineCount; ++e) {
+    engines_.emplace_back(group, static_cast<Engine>(e), stripe);
+  }
 }
 
 Status GroupRunner::Run(GroupRun* run) {
@@ -123,7 +125,9 @@ void GroupRunner::Signal(Engine engine, const Instruction& instruction) {
 
 void GroupRunner::Open(Engine engine, const Instruction& instruction) {
   EngineState& state = State(engine);
-  const Tile tile = TileOf(group_, group_.operands[instruction.operand], state.cursor.step());
+  const OperandDesc& operand = group_.operands[instruction.operand];
+  const Tile tile = engine == Engine::kLoad ? LoadedTileOf(group_, operand, state.cursor.step())
+                                            : TileOf(group_, operand, state.cursor.step());
   if (tile.elements > 0) state.open.push_back({instruction.operand, tile});
 }
 

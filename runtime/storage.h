@@ -33,6 +33,9 @@ class Storage {
               const machine::OperandDesc& to, const Tile& to_tile);
 
  private:
+  // Of a piece that does not go round the end of a ring.
+  Status LoadPiece(const machine::OperandDesc& operand, const Tile& tile);
+  Status StorePiece(const machine::OperandDesc& operand, const Tile& tile);
   Status CheckBounds(const machine::OperandDesc& operand, const Tile& tile, bool dram) const;
 
   const machine::Program* program_;

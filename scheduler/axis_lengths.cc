@@ -29,14 +29,14 @@ AxisLengths Summarise(const std::map<int64_t, int64_t>& counts) {
 
 }  // namespace
 
-Interval AxisInterval(const ir::Nest& nest, const ir::Axis& axis, std::span<const int64_t> block,
+Interval AxisInterval(const ir::Nest& nest, const ir::Axis& axis, const Blocks& blocks,
                       std::span<const int64_t> index) {
   int64_t first = axis.offset;
   int64_t last = axis.offset;
   for (const ir::Term& term : axis.terms) {
     const size_t d = At(term.dimension);
-    const int64_t start = index[d] * block[d];
-    const int64_t length = std::min(block[d], nest.dimensions[d].extent - start);
+    const int64_t start = blocks.Start(term.dimension, index[d]);
+    const int64_t length = blocks.Length(nest, term.dimension, index[d]);
     first += term.coefficient * start;
     last += term.coefficient * (start + length - 1);
   }
@@ -44,38 +44,38 @@ Interval AxisInterval(const ir::Nest& nest, const ir::Axis& axis, std::span<cons
   return {begin, std::max(begin, std::min(last + 1, axis.bound))};
 }
 
-Interval RolledInterval(const ir::Nest& nest, const ir::Axis& axis, std::span<const int64_t> block,
+Interval RolledInterval(const ir::Nest& nest, const ir::Axis& axis, const Blocks& blocks,
                         std::span<const int64_t> index, int rolling) {
-  Interval interval = AxisInterval(nest, axis, block, index);
+  Interval interval = AxisInterval(nest, axis, blocks, index);
   const bool rolls = std::any_of(axis.terms.begin(), axis.terms.end(),
                                  [&](const ir::Term& t) { return t.dimension == rolling; });
   if (!rolls || index[At(rolling)] == 0) return interval;
   std::vector<int64_t> before(index.begin(), index.end());
   --before[At(rolling)];
-  const Interval previous = AxisInterval(nest, axis, block, before);
+  const Interval previous = AxisInterval(nest, axis, blocks, before);
   interval.begin = std::min(std::max(interval.begin, previous.end), interval.end);
   return interval;
 }
 
-AxisLengths LengthsOf(const ir::Nest& nest, const ir::Axis& axis, std::span<const int64_t> block,
+AxisLengths LengthsOf(const ir::Nest& nest, const ir::Axis& axis, const Blocks& blocks,
                       int rolling) {
   std::map<int64_t, int64_t> counts;
   if (IsPlain(nest, axis)) {
-    const size_t d = At(axis.terms[0].dimension);
-    const int64_t extent = nest.dimensions[d].extent;
-    const int64_t remainder = extent % block[d];
-    if (extent / block[d] > 0) counts[block[d]] += extent / block[d];
-    if (remainder > 0) counts[remainder] += 1;
+    const int d = axis.terms[0].dimension;
+    const int64_t blocks_of = blocks.Count(nest, d);
+    ++counts[blocks.Length(nest, d, 0)];
+    if (blocks_of > 1) ++counts[blocks.Length(nest, d, blocks_of - 1)];
+    if (blocks_of > 2) counts[blocks.size[At(d)]] += blocks_of - 2;
     return Summarise(counts);
   }
   // All combinations of the blocks of the axis' dimensions, odometer fashion.
   std::vector<int64_t> index(nest.dimensions.size(), 0);
   while (true) {
-    ++counts[RolledInterval(nest, axis, block, index, rolling).length()];
+    ++counts[RolledInterval(nest, axis, blocks, index, rolling).length()];
     size_t t = 0;
     for (; t < axis.terms.size(); ++t) {
       const size_t d = At(axis.terms[t].dimension);
-      if (++index[d] < CeilDiv(nest.dimensions[d].extent, block[d])) break;
+      if (++index[d] < blocks.Count(nest, axis.terms[t].dimension)) break;
       index[d] = 0;
     }
     if (t == axis.terms.size()) return Summarise(counts);

@@ -48,6 +48,23 @@ Result<GivenMapping> ParseMapping(const Json& json) {
   return mapping;
 }
 
+Result<GivenCascade> ParseCascade(const Json& json) {
+  GivenCascade cascade;
+  const bool listed = json.is_object() && json.contains("groups") && json["groups"].is_array();
+  const bool counted =
+      json.is_object() && json.contains("lines") && json["lines"].is_number_integer();
+  if (!listed || !counted) return Malformed("an entry needs 'groups' (names) and 'lines'");
+  for (const Json& name : json["groups"]) {
+    if (!name.is_string()) return Malformed("groups: holds something that is not a name");
+    cascade.groups.push_back(name.get<std::string>());
+  }
+  cascade.lines = json["lines"].get<int64_t>();
+  if (cascade.lines < 1 || cascade.groups.size() < 2) {
+    return Malformed("a cascade has two groups or more, and stripes of a line or more");
+  }
+  return cascade;
+}
+
 class Resolver {
  public:
   Resolver(const GivenMapping& given, const ir::Nest& nest, const machine::Target& target)
@@ -199,6 +216,16 @@ Result<GivenSchedule> ParseGivenSchedule(std::string_view text) {
         return Malformed("values: an entry needs 'name' and 'memory'");
       }
       (*given.values)[value["name"].get<std::string>()] = value["memory"].get<std::string>();
+    }
+  }
+  if (json.contains("cascades")) {
+    if (!json["cascades"].is_array()) return Malformed("cascades: is not a list");
+    given.cascades.emplace();
+    for (const Json& entry : json["cascades"]) {
+      Result<GivenCascade> cascade = ParseCascade(entry);
+      if (!cascade.ok()) return cascade.status().At("cascades");
+      for (const std::string& group : cascade->groups) given.groups.erase(group);
+      given.cascades->push_back(std::move(*cascade));
     }
   }
   return given;

@@ -19,6 +19,8 @@ namespace {
 // The dimension along which the operand rolls. Tiles share lines with the one before only where
 // that dimension is the innermost cut loop on which the operand depends.
 int RollingOf(const ir::Nest& nest, const Mapping& mapping, int operand) {
+  // A resident is filled along the stripes of its cascade; elsewhere tiles do not overlap.
+  if (operand >= 0 && mapping.operands[At(operand)].resident) return mapping.stripe.dimension;
   if (operand != ir::Nest::kInput || mapping.rolling < 0) return -1;
   const uint32_t dims = DependenceMask(nest, operand);
   int innermost = -1;
@@ -31,7 +33,7 @@ int RollingOf(const ir::Nest& nest, const Mapping& mapping, int operand) {
 std::vector<AxisLengths> AxesOf(const ir::Nest& nest, const Mapping& mapping, int operand) {
   std::vector<AxisLengths> axes;
   for (const ir::Axis& axis : OperandOf(nest, operand).axes) {
-    axes.push_back(LengthsOf(nest, axis, mapping.block, RollingOf(nest, mapping, operand)));
+    axes.push_back(LengthsOf(nest, axis, mapping, RollingOf(nest, mapping, operand)));
   }
   return axes;
 }
@@ -155,7 +157,7 @@ class TransferSteps {
       for (const auto& [dim, stride] : table.terms) {
         index[dim] = i / stride % BlockCount(nest, mapping, static_cast<int>(dim));
       }
-      table.lengths.push_back(RolledInterval(nest, axis, mapping.block, index, rolling).length());
+      table.lengths.push_back(RolledInterval(nest, axis, mapping, index, rolling).length());
     }
     tables_.push_back(std::move(table));
   }
@@ -185,7 +187,9 @@ class LoopWalk {
     const uint32_t all = (uint32_t{1} << nest.dimensions.size()) - 1;
     first = all;
     last = all & ~cut;
-    for (size_t d = 0; d < lengths.size(); ++d) lengths[d] = mapping.block[d];
+    for (size_t d = 0; d < lengths.size(); ++d) {
+      lengths[d] = Blocks(mapping).Length(nest, static_cast<int>(d), 0);
+    }
   }
 
   // To the next step; false after the last one.
@@ -208,8 +212,7 @@ class LoopWalk {
     const uint32_t bit = uint32_t{1} << d;
     const bool at_end = value + 1 == BlockCount(nest_, mapping_, d);
     index[i] = value;
-    lengths[i] =
-        std::min(mapping_.block[i], nest_.dimensions[i].extent - value * mapping_.block[i]);
+    lengths[i] = Blocks(mapping_).Length(nest_, d, value);
     first = value == 0 ? first | bit : first & ~bit;
     last = at_end ? last | bit : last & ~bit;
   }
@@ -303,7 +306,7 @@ int64_t TileBytes(const ir::Nest& nest, const Mapping& mapping, const machine::T
                   int operand) {
   int64_t elements = 1;
   for (const ir::Axis& axis : OperandOf(nest, operand).axes) {
-    elements *= LengthsOf(nest, axis, mapping.block, -1).longest;
+    elements *= LengthsOf(nest, axis, mapping, -1).longest;
   }
   return TypeBytes(TypeOf(nest, target, operand), elements);
 }
@@ -338,14 +341,21 @@ int64_t PredictCycles(const ir::Nest& nest, const Mapping& mapping, const machin
     transfers.emplace_back(nest, mapping, target, transfer);
   }
   const StepWork work(nest, mapping, target);
-  Recurrence recurrence;
-  recurrence.latency = target.dram.latency_cycles;
+  const Recurrence start = {.latency = target.dram.latency_cycles};
+  Recurrence recurrence = start;
   LoopWalk walk(nest, mapping);
+  int64_t stripe = 0;
+  int64_t cycles = 0;  // of the stripes before: a barrier ends each
   do {
+    if (mapping.stripe.dimension >= 0 && walk.index[At(mapping.stripe.dimension)] != stripe) {
+      stripe = walk.index[At(mapping.stripe.dimension)];
+      cycles += recurrence.Retire();
+      recurrence = start;
+    }
     const StepTransfers step = TransfersInStep(walk, target, &transfers);
     recurrence.Step(step, work.Cycles(walk.lengths, walk.first, walk.last));
   } while (walk.Next());
-  return recurrence.Retire();
+  return cycles + recurrence.Retire();
 }
 
 machine::Counters Predict(const ir::Nest& nest, const Mapping& mapping,

@@ -1,7 +1,9 @@
 #include "scheduler/residency.h"
 
 #include <algorithm>
+#include <tuple>
 
+#include "scheduler/cascade.h"
 #include "scheduler/group_costs.h"
 #include "scheduler/predict.h"
 #include "scheduler/value_flow.h"
@@ -23,6 +25,17 @@ struct Candidate {
   int pinned = -1;  // the memory in which the user wants it
 };
 
+// Groups that are decided about together: a cascade, or one group.
+struct Segment {
+  GroupSpan groups;
+  int64_t lines = 0;  // of a cascade's stripes; 0: no cascade
+
+  bool operator==(const Segment& other) const {
+    return groups.first == other.groups.first && groups.end == other.groups.end &&
+           lines == other.lines;
+  }
+};
+
 class Planner {
  public:
   Planner(const ir::Graph& graph, const std::vector<ir::Nest>& nests, const ResidencyRules& rules,
@@ -32,7 +45,8 @@ class Planner {
         rules_(rules),
         searcher_(*searcher),
         costs_(nests, searcher),
-        flows_(FlowsOf(graph, nests)) {
+        flows_(FlowsOf(graph, nests)),
+        cascades_(graph, nests, flows_, searcher->target()) {
     by_root_.resize(graph.values.size(), -1);
     for (const auto& [root, flow] : flows_) AddCandidate(root, flow);
   }
@@ -55,9 +69,10 @@ class Planner {
       return DoesNotFit("node '", graph_.nodes[g].name, "'");
     }
     if (progress) progress(nests_.size(), nests_.size());
-    const ResidencyProblem problem = Problem();
-    const ResidencyResult result = SolveResidency(problem, rules_.options);
-    DLA_CHECK(result.failed_step < 0, "a group that was mapped does not fit");
+    DLA_RETURN_IF_ERROR(SetSegments(GivenCascades()));
+    ResidencyResult result = SolveResidency(Problem(), rules_.options);
+    if (result.failed_step >= 0) return NoRoomFor(segments_[At(result.failed_step)]);
+    if (MayCascade()) result = AddCascades(std::move(result));
     return Write(result);
   }
 
@@ -178,17 +193,19 @@ class Planner {
   }
 
   ResidencyProblem Problem() {
-    ResidencyProblem problem = {.steps = static_cast<int>(nests_.size())};
+    items_.clear();
+    ResidencyProblem problem = {.steps = static_cast<int>(segments_.size())};
     for (const machine::Memory& memory : searcher_.target().memories) {
       problem.capacity_bytes.push_back(UsableBytes(memory));
     }
     for (size_t i = 0; i < candidates_.size(); ++i) {
       const Candidate& candidate = candidates_[i];
       if (candidate.pinned >= 0 || excluded_.count(static_cast<int>(i)) != 0) continue;
+      if (IsInside(candidate, segments_[At(segment_of_[At(candidate.first_group)])])) continue;
       Holdable item = {.name = graph_.values[At(candidate.root)].name,
                        .bytes = Reserved(candidate),
-                       .first_step = candidate.first_group,
-                       .end_step = candidate.end_group,
+                       .first_step = segment_of_[At(candidate.first_group)],
+                       .end_step = segment_of_[At(candidate.end_group - 1)] + 1,
                        .gains = Gains(candidate),
                        .is_one_step = candidate.is_one_step};
       for (const int m : candidate.memories) {
@@ -199,12 +216,28 @@ class Planner {
       problem.items.push_back(std::move(item));
     }
     problem.cost = [this](int step, std::span<const Held> held) {
-      const SearchResult* result = Mapped(At(step), held);
-      if (result == nullptr) return kImpossible;
-      return AdditiveCost(result->predicted, nests_[At(step)], searcher_.target(),
-                          searcher_.objective());
+      const Segment& segment = segments_[At(step)];
+      return segment.lines == 0 ? GroupCost(segment.groups.first, held)
+                                : CascadeCost(segment, held);
     };
     return problem;
+  }
+
+  double Cost(int g, const machine::Counters& counters) const {
+    return AdditiveCost(counters, nests_[At(g)], searcher_.target(), searcher_.objective());
+  }
+  double GroupCost(int g, std::span<const Held> held) {
+    const SearchResult* result = Mapped(At(g), held);
+    return result == nullptr ? kImpossible : Cost(g, result->predicted);
+  }
+  double CascadeCost(const Segment& segment, std::span<const Held> held) {
+    const CascadePlan* plan = Cascaded(segment, held);
+    if (plan == nullptr) return kImpossible;
+    double cost = 0;
+    for (size_t i = 0; i < plan->predicted.size(); ++i) {
+      cost += Cost(segment.groups.first + static_cast<int>(i), plan->predicted[i]);
+    }
+    return cost;
   }
 
   // What it takes of any memory: the coarsest alignment counts.
@@ -219,7 +252,7 @@ class Planner {
 
   // What its transfers cost the group where the bus is what it waits for.
   std::vector<std::pair<int, double>> Gains(const Candidate& candidate) {
-    std::vector<std::pair<int, double>> gains;
+    std::vector<std::pair<int, double>> gains;  // by segment
     const ValueFlow& flow = flows_.at(candidate.root);
     std::set<int> groups(flow.writers.begin(), flow.writers.end());
     groups.insert(flow.readers.begin(), flow.readers.end());
@@ -230,7 +263,12 @@ class Planner {
       for (const ir::Operand& operand : nest.operands) {
         if (RootOf(graph_, operand) == candidate.root) bytes += DenseBytes(operand);
       }
-      gains.emplace_back(g, Gain(At(g), none, static_cast<double>(bytes)));
+      const double gain = Gain(At(g), none, static_cast<double>(bytes));
+      if (!gains.empty() && gains.back().first == segment_of_[At(g)]) {
+        gains.back().second += gain;
+      } else {
+        gains.emplace_back(segment_of_[At(g)], gain);
+      }
     }
     return gains;
   }
@@ -311,30 +349,302 @@ class Planner {
     return searcher_.Keep(nests_[g], *mapping);
   }
 
-  ResidencyPlan Write(const ResidencyResult& result) {
-    ResidencyPlan plan;
+  // Of each group, what is held during it.
+  std::vector<std::vector<Held>> HeldByGroup(const ResidencyResult& result) const {
     std::vector<std::vector<Held>> held(nests_.size());
     for (size_t i = 0; i < result.memory.size(); ++i) {
       if (result.memory[i] < 0) continue;
       const Candidate& candidate = candidates_[At(items_[i])];
-      AddResident(candidate, result.memory[i], &plan);
-      for (int g = candidate.first_group; g < candidate.end_group; ++g) {
+      const GroupSpan life = LifeOfCandidate(candidate);
+      for (int g = life.first; g < life.end; ++g) {
         held[At(g)].push_back({static_cast<int>(i), result.memory[i]});
+      }
+    }
+    return held;
+  }
+
+  // A value lives as long as the cascades in which it is made or read.
+  GroupSpan LifeOfCandidate(const Candidate& candidate) const {
+    return {segments_[At(segment_of_[At(candidate.first_group)])].groups.first,
+            segments_[At(segment_of_[At(candidate.end_group - 1)])].groups.end};
+  }
+
+  ResidencyPlan Write(const ResidencyResult& result) {
+    ResidencyPlan plan;
+    for (size_t i = 0; i < result.memory.size(); ++i) {
+      if (result.memory[i] >= 0) {
+        AddResident(candidates_[At(items_[i])], result.memory[i], &plan);
       }
     }
     for (const Candidate& candidate : candidates_) {
       if (candidate.pinned >= 0) AddResident(candidate, candidate.pinned, &plan);
     }
-    for (size_t g = 0; g < nests_.size(); ++g) plan.mappings.push_back(Mapped(g, held[g]));
+    const std::vector<std::vector<Held>> held = HeldByGroup(result);
+    for (const Segment& segment : segments_) {
+      const int first = segment.groups.first;
+      if (segment.lines == 0) {
+        plan.mappings.push_back(Mapped(At(first), held[At(first)]));
+        continue;
+      }
+      const CascadePlan* cascade = Cascaded(segment, held[At(first)]);
+      DLA_CHECK(cascade != nullptr, "a cascade that was planned does not fit");
+      plan.cascades.push_back(cascade->cascade);
+      plan.residents.insert(plan.residents.end(), cascade->rings.begin(), cascade->rings.end());
+      for (size_t i = 0; i < cascade->mappings.size(); ++i) {
+        plan.mappings.push_back(searcher_.Keep(nests_[At(first) + i], cascade->mappings[i]));
+      }
+    }
     return plan;
   }
 
-  static void AddResident(const Candidate& candidate, int memory, ResidencyPlan* plan) {
+  void AddResident(const Candidate& candidate, int memory, ResidencyPlan* plan) const {
+    const GroupSpan life = LifeOfCandidate(candidate);
     plan->residents.push_back({.root = candidate.root,
                                .memory = memory,
                                .bytes = candidate.bytes,
-                               .first_group = candidate.first_group,
-                               .end_group = candidate.end_group});
+                               .first_group = life.first,
+                               .end_group = life.end});
+  }
+
+  // --- Cascades ---
+
+  bool MayCascade() const {
+    const ResidencyPolicy policy = rules_.options.policy;
+    const bool chooses = policy == ResidencyPolicy::kBest || policy == ResidencyPolicy::kExact ||
+                         policy == ResidencyPolicy::kInfinite;
+    const bool given = rules_.given != nullptr && (rules_.given->cascades || rules_.given->values);
+    return rules_.cascades && chooses && !given;
+  }
+
+  // The cascades that the user gives; other groups run alone.
+  std::vector<Segment> GivenCascades() const {
+    std::vector<Segment> given;
+    if (rules_.given == nullptr || !rules_.given->cascades) return given;
+    for (const GivenCascade& cascade : *rules_.given->cascades) {
+      Segment segment = {.groups = {-1, -1}, .lines = cascade.lines};
+      for (size_t i = 0; i < cascade.groups.size(); ++i) {
+        const auto node =
+            std::find_if(graph_.nodes.begin(), graph_.nodes.end(),
+                         [&](const ir::Node& n) { return n.name == cascade.groups[i]; });
+        const int g = static_cast<int>(node - graph_.nodes.begin());
+        const bool follows = i == 0 || g == segment.groups.end;
+        if (node == graph_.nodes.end() || !follows) {
+          segment.groups = {-1, -1};
+          break;
+        }
+        if (i == 0) segment.groups.first = g;
+        segment.groups.end = g + 1;
+      }
+      given.push_back(segment);
+    }
+    return given;
+  }
+
+  // These cascades, every other group alone.
+  Status SetSegments(std::vector<Segment> cascades) {
+    std::sort(cascades.begin(), cascades.end(),
+              [](const Segment& a, const Segment& b) { return a.groups.first < b.groups.first; });
+    segments_.clear();
+    segment_of_.clear();
+    const int groups = static_cast<int>(nests_.size());
+    size_t next = 0;
+    for (int g = 0; g < groups;) {
+      Segment segment = {.groups = {g, g + 1}};
+      if (next < cascades.size() && cascades[next].groups.first <= g) segment = cascades[next++];
+      if (segment.groups.first != g || segment.groups.end <= g) {
+        return Usage("cascades: each needs the names of groups that follow one another, and no ",
+                     "group can be in two");
+      }
+      segment_of_.resize(At(segment.groups.end), static_cast<int>(segments_.size()));
+      segments_.push_back(segment);
+      g = segment.groups.end;
+    }
+    for (const Segment& segment : segments_) {
+      if (segment.lines != 0 && Cascaded(segment, {}) == nullptr) return NoRoomFor(segment);
+    }
+    return Status();
+  }
+
+  Status NoRoomFor(const Segment& segment) const {
+    const std::string& first = graph_.nodes[At(segment.groups.first)].name;
+    if (segment.lines == 0) return Usage("group '", first, "': its given mapping does not fit");
+    return Usage("cascade of groups '", first, "' to '",
+                 graph_.nodes[At(segment.groups.end - 1)].name, "' in stripes of ", segment.lines,
+                 " lines: ",
+                 cascades_.IsChain(segment.groups)
+                     ? "it does not fit into the scratchpads"
+                     : "the groups are no chain of windows over lines, each made and read inside");
+  }
+
+  // Made and last read within the segment.
+  static bool IsInside(const Candidate& candidate, const Segment& segment) {
+    return segment.lines != 0 && candidate.first_group >= segment.groups.first &&
+           candidate.end_group <= segment.groups.end;
+  }
+
+  // The cascade with these items (and what is pinned) held; null: does not fit.
+  const CascadePlan* Cascaded(const Segment& segment, std::span<const Held> held) {
+    const auto& memories = searcher_.target().memories;
+    std::map<ir::ValueId, int> whole_in;
+    std::vector<int64_t> reserved(memories.size(), 0);
+    const auto hold = [&](const Candidate& candidate, int memory) {
+      reserved[At(memory)] += RoundUp(candidate.bytes, memories[At(memory)].align_bytes);
+      if (Touches(candidate.root, segment.groups)) whole_in[candidate.root] = memory;
+    };
+    for (const Held& h : held) hold(candidates_[At(items_[At(h.item)])], h.memory);
+    for (const Candidate& candidate : candidates_) {
+      if (candidate.pinned < 0 || candidate.end_group <= segment.groups.first ||
+          candidate.first_group >= segment.groups.end) {
+        continue;
+      }
+      hold(candidate, candidate.pinned);
+    }
+    for (size_t m = 0; m < memories.size(); ++m) {
+      const int64_t usable = UsableBytes(memories[m]);
+      reserved[m] += usable * rules_.cascade_slack / 64;
+      if (reserved[m] > usable) return nullptr;
+    }
+    const auto [it, is_new] = cascade_plans_.try_emplace(
+        PlanKey(segment.groups.first, segment.groups.end, segment.lines, whole_in, reserved));
+    if (is_new) it->second = cascades_.Plan(segment.groups, segment.lines, whole_in, reserved);
+    return it->second ? &*it->second : nullptr;
+  }
+
+  bool Touches(ir::ValueId root, GroupSpan groups) const {
+    const ValueFlow& flow = flows_.at(root);
+    const auto inside = [&](int g) { return groups.first <= g && g < groups.end; };
+    return std::any_of(flow.writers.begin(), flow.writers.end(), inside) ||
+           std::any_of(flow.readers.begin(), flow.readers.end(), inside);
+  }
+
+  // Chooses cascades beside what is held, decides anew what is held beside these, and so on.
+  ResidencyResult AddCascades(ResidencyResult result) {
+    constexpr int kRounds = 4;
+    for (int round = 0; round < kRounds; ++round) {
+      const std::vector<Segment> before = segments_;
+      const std::vector<Segment> chosen = ChooseCascades(HeldByGroup(result));
+      const std::vector<int> items = items_;
+      if (!SetSegments(chosen).ok() || segments_ == before) {
+        segments_ = before;
+        break;
+      }
+      ResidencyResult next = SolveResidency(Problem(), rules_.options);
+      if (next.failed_step >= 0 || next.cost >= result.cost) {
+        RestoreSegments(before);
+        items_ = items;
+        break;
+      }
+      result = std::move(next);
+    }
+    return result;
+  }
+
+  void RestoreSegments(const std::vector<Segment>& segments) {
+    segments_ = segments;
+    for (size_t s = 0; s < segments_.size(); ++s) {
+      for (int g = segments_[s].groups.first; g < segments_[s].groups.end; ++g) {
+        segment_of_[At(g)] = static_cast<int>(s);
+      }
+    }
+  }
+
+  // The partition into cascades and single groups that costs least while `held` stays as it is:
+  // dynamic programming over the ends of cascades.
+  std::vector<Segment> ChooseCascades(const std::vector<std::vector<Held>>& held) {
+    constexpr int kMostMembers = 24;
+    const int groups = static_cast<int>(nests_.size());
+    std::vector<double> best(At(groups) + 1, 0);
+    std::vector<Segment> last(At(groups) + 1);  // that ends there
+    for (int end = 1; end <= groups; ++end) {
+      best[At(end)] = best[At(end - 1)] + GroupCost(end - 1, HeldAcross({end - 1, end}, held));
+      last[At(end)] = {.groups = {end - 1, end}};
+      if (!CanBeMember(end - 1)) continue;
+      for (int first = end - 2; first >= std::max(0, end - kMostMembers); --first) {
+        if (!CanBeMember(first) || !IsReadIn(first, end)) break;
+        if (!IsWorthTrying({first, end}, held) || !cascades_.IsChain({first, end})) continue;
+        Segment segment = {.groups = {first, end}};
+        const double cost = best[At(first)] + BestLines(&segment, HeldAcross(segment.groups, held));
+        if (cost >= best[At(end)]) continue;
+        best[At(end)] = cost;
+        last[At(end)] = segment;
+      }
+    }
+    std::vector<Segment> chosen;
+    for (int end = groups; end > 0; end = last[At(end)].groups.first) {
+      if (last[At(end)].lines != 0) chosen.push_back(last[At(end)]);
+    }
+    return chosen;
+  }
+
+  bool CanBeMember(int g) const {
+    return nests_[At(g)].anchor != ir::Anchor::kMove && nests_[At(g)].pass_dimension < 0 &&
+           GivenFor(At(g)) == nullptr;
+  }
+
+  // Does a later group of the chain read what this one makes? (The last one need not be read.)
+  bool IsReadIn(int g, int end) const {
+    const auto& readers = flows_.at(RootOf(graph_, nests_[At(g)].operands.back())).readers;
+    return std::any_of(readers.begin(), readers.end(), [&](int r) { return g < r && r < end; });
+  }
+
+  // Is there something to win at both ends: a value that does not stay whole today?
+  bool IsWorthTrying(GroupSpan groups, const std::vector<std::vector<Held>>& held) const {
+    bool begins = false, ends = false;
+    for (int g = groups.first + 1; g < groups.end; ++g) {
+      for (int o = 0; o < nests_[At(g)].output(); ++o) {
+        const ir::ValueId root = RootOf(graph_, nests_[At(g)].operands[At(o)]);
+        if (root == ir::kNoValue) continue;
+        const auto& writers = flows_.at(root).writers;
+        if (writers.empty() || writers.front() < groups.first || writers.front() >= g) continue;
+        const bool stays = std::any_of(held[At(g)].begin(), held[At(g)].end(), [&](Held h) {
+          return candidates_[At(items_[At(h.item)])].root == root;
+        });
+        begins = begins || (!stays && writers.front() == groups.first);
+        ends = ends || (!stays && g == groups.end - 1);
+      }
+    }
+    return begins && ends;
+  }
+
+  // What is held during the groups and not only within them.
+  std::vector<Held> HeldAcross(GroupSpan groups, const std::vector<std::vector<Held>>& held) const {
+    std::vector<Held> across;
+    for (int g = groups.first; g < groups.end; ++g) {
+      for (const Held& h : held[At(g)]) {
+        const Candidate& c = candidates_[At(items_[At(h.item)])];
+        const bool within = groups.end - groups.first > 1 && c.first_group >= groups.first &&
+                            c.end_group <= groups.end;
+        if (!within && std::find(across.begin(), across.end(), h) == across.end()) {
+          across.push_back(h);
+        }
+      }
+    }
+    return across;
+  }
+
+  // The stripes at which the cascade costs least, and that cost.
+  double BestLines(Segment* segment, std::span<const Held> held) {
+    constexpr int kFitting = 3;  // that are compared, the widest first
+    const ir::Nest& tip = nests_[At(segment->groups.end - 1)];
+    int64_t extent = 0;
+    for (const ir::Dimension& d : tip.dimensions) {
+      if (d.name == "E") extent = d.extent;
+    }
+    double best = kImpossible;
+    Segment tried = *segment;
+    int fitting = 0;
+    for (int64_t count = 2; count <= extent && fitting < kFitting; ++count) {
+      const int64_t lines = CeilDiv(extent, count);
+      if (lines == tried.lines) continue;
+      tried.lines = lines;
+      const double cost = CascadeCost(tried, held);
+      if (cost == kImpossible) continue;
+      ++fitting;
+      if (cost >= best) continue;
+      best = cost;
+      *segment = tried;
+    }
+    return best;
   }
 
   const ir::Graph& graph_;
@@ -343,6 +653,11 @@ class Planner {
   Searcher& searcher_;
   GroupCosts costs_;
   const ValueFlows flows_;
+  const CascadePlanner cascades_;
+  std::vector<Segment> segments_;  // all groups, in order
+  std::vector<int> segment_of_;    // by group
+  using PlanKey = std::tuple<int, int, int64_t, std::map<ir::ValueId, int>, std::vector<int64_t>>;
+  std::map<PlanKey, std::optional<CascadePlan>> cascade_plans_;
   std::vector<Candidate> candidates_;
   std::vector<int> by_root_;  // candidate, or -1
   std::set<int> excluded_;    // candidates that must not stay
@@ -385,7 +700,9 @@ int LeastWorthwhile(const Schedule& schedule, int memory) {
   }
   for (size_t g = 0; g < schedule.groups.size(); ++g) {
     for (const TileBuffer& b : schedule.groups[g].buffers) {
-      if (b.memory == memory) load[g] += b.slot_bytes * b.slots;
+      if (b.memory != memory) continue;
+      const GroupSpan life = LifeOf(schedule, static_cast<int>(g), b);
+      for (int at = life.first; at < life.end; ++at) load[At(at)] += b.slot_bytes * b.slots;
     }
   }
   int worst = -1;

@@ -4,6 +4,19 @@
 
 namespace dla::scheduler {
 
+GroupSpan CascadeOf(const Schedule& schedule, int group) {
+  const int cascade = schedule.groups[static_cast<size_t>(group)].cascade;
+  if (cascade < 0) return {group, group + 1};
+  const Cascade& c = schedule.cascades[static_cast<size_t>(cascade)];
+  return {c.first_group, c.end_group};
+}
+
+GroupSpan LifeOf(const Schedule& schedule, int group, const TileBuffer& buffer) {
+  const ScheduledGroup& g = schedule.groups[static_cast<size_t>(group)];
+  const bool carries = CarriesOver(g.nest, g.mapping, buffer.operand);
+  return carries ? CascadeOf(schedule, group) : GroupSpan{group, group + 1};
+}
+
 const TileBuffer* FindBuffer(const ScheduledGroup& group, int operand) {
   for (const TileBuffer& buffer : group.buffers) {
     if (buffer.operand == operand) return &buffer;

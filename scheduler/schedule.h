@@ -28,12 +28,22 @@ struct TileBuffer {
   int slots = 1;
 };
 
-// A value that stays on chip from the group that makes it to the one that uses it.
+// The lines (of one axis of the root's dense buffer) of which a cascade keeps only the last few.
+struct Ring {
+  int64_t lines = 0;        // kept; 0: the whole value is
+  int64_t bound = 0;        // of the value
+  int64_t line_stride = 0;  // elements from line to line in the dense buffer
+
+  bool operator==(const Ring&) const = default;
+};
+
+// A value that stays on chip from the group that makes (or first loads) it to the one that uses it.
 struct Resident {
   ir::ValueId root = ir::kNoValue;
   int memory = 0;
   int64_t address = 0;
   int64_t bytes = 0;
+  Ring ring;
   int first_group = 0;  // half-open interval of groups
   int end_group = 0;
 };
@@ -65,10 +75,19 @@ struct ScheduledGroup {
   int64_t compulsory_bytes = 0;
   int64_t points = 0;     // mappings bounded by the search
   int64_t evaluated = 0;  // mappings evaluated exactly
+  int cascade = -1;       // index into Schedule::cascades; -1: none
+};
+
+// Groups that follow one another and run as one loop over stripes.
+struct Cascade {
+  int first_group = 0;  // half-open interval of groups
+  int end_group = 0;
+  int64_t lines = 0;  // of the last group's stripes
 };
 
 // No schedule of these groups that holds whole values moves fewer bytes, and none whose groups
-// compute as long as these and do not overlap takes fewer cycles.
+// compute as long as these and do not overlap takes fewer cycles. (traffic_bound.h says what is
+// left of that where there are cascades.)
 struct TrafficBound {
   int64_t dram_bytes = 0;
   int64_t cycles = 0;
@@ -86,10 +105,23 @@ struct Schedule {
   machine::Target target;
   Objective objective = Objective::kBalanced;
   std::vector<ScheduledGroup> groups;
+  std::vector<Cascade> cascades;
   std::vector<Resident> residents;
   ResidencySummary residency;
   std::vector<DramRegion> regions;
 };
+
+// A half-open interval of groups.
+struct GroupSpan {
+  int first = 0, end = 0;
+};
+
+// The cascade of a group, or the group alone.
+GroupSpan CascadeOf(const Schedule& schedule, int group);
+
+// How long a tile buffer of the group lives. In a cascade: through all of it if its tiles stay from
+// stripe to stripe, else only while its own group runs.
+GroupSpan LifeOf(const Schedule& schedule, int group, const TileBuffer& buffer);
 
 // Where operand `operand` (or kAccumulator) of a group lies on chip.
 const TileBuffer* FindBuffer(const ScheduledGroup& group, int operand);

@@ -18,6 +18,7 @@ namespace dla::scheduler {
 struct ScheduleOptions {
   Objective objective = Objective::kBalanced;
   ResidencyPolicy residency = ResidencyPolicy::kBest;
+  bool cascades = true;  // --cascades
   PlacementOptions placement;
   // Values that the user wants on chip; the rest is planned. May be null.
   const Pins* pins = nullptr;

@@ -40,6 +40,9 @@ uint32_t GenerationDims(const ir::Nest& nest, const Mapping& mapping, int operan
 // Ring slots of its tile buffer: 2 where it is double-buffered and has more than one tile.
 int RingSlots(const ir::Nest& nest, const Mapping& mapping, int operand);
 
+// Of a cascade's group: tiles of the operand stay from one stripe to the next.
+bool CarriesOver(const ir::Nest& nest, const Mapping& mapping, int operand);
+
 // Masks over dimensions.
 uint32_t CutMask(const ir::Nest& nest, const Mapping& mapping);
 uint32_t ReductionMask(const ir::Nest& nest);

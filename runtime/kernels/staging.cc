@@ -45,7 +45,8 @@ View StageTile(const OperandDesc& operand, const Tile& tile, const uint8_t* scra
   View view;
   const uint8_t* tile_data =
       scratchpad + tile.address + (tile.elements == 0 ? 0 : LocalOffset(operand, tile) * size);
-  if (!tile.clipped()) {
+  const std::vector<Tile> pieces = PiecesOf(operand, tile);
+  if (!tile.clipped() && pieces.size() == 1) {
     view.data = tile_data;
     for (size_t a = 0; a < operand.axes.size(); ++a) {
       view.strides[a] = operand.axes[a].local_stride;
@@ -73,11 +74,16 @@ View StageTile(const OperandDesc& operand, const Tile& tile, const uint8_t* scra
     }
   }
   if (tile.elements == 0) return view;
-  CopyBox box;
-  for (size_t a = 0; a < operand.axes.size(); ++a) {
-    box.Add(tile.length[a], view.strides[a], operand.axes[a].local_stride);
+  for (const Tile& piece : pieces) {
+    CopyBox box;
+    int64_t offset = inside;
+    for (size_t a = 0; a < operand.axes.size(); ++a) {
+      box.Add(piece.length[a], view.strides[a], operand.axes[a].local_stride);
+      offset += (piece.begin[a] - tile.begin[a]) * view.strides[a];
+    }
+    box.Run(staged + offset * size, scratchpad + piece.address + LocalOffset(operand, piece) * size,
+            size);
   }
-  box.Run(staged + inside * size, tile_data, size);
   return view;
 }
 
@@ -105,7 +111,7 @@ View StageRounded(const OperandDesc& operand, const Tile& tile, const uint8_t* s
     dense[a] = hull;
     hull *= tile.hull[a];
   }
-  if (!tile.clipped()) {
+  if (!tile.clipped() && PiecesOf(operand, tile).size() == 1) {
     CopyBox box;
     for (size_t a = 0; a < operand.axes.size(); ++a) {
       box.Add(tile.length[a], dense[a], view.strides[a]);

@@ -1,7 +1,8 @@
 // A tile as an engine sees it: every index of its hull can be read, clipped ones as the pad value.
 //
-// Where nothing is clipped the view points into the scratchpad; otherwise the tile is copied once
-// into a buffer that has the pad value around it, so that inner loops need no bounds.
+// Where nothing is clipped (and it does not go round a ring) the view points into the scratchpad;
+// otherwise the tile is copied once into a buffer that has the pad value around it, so that inner
+// loops need no bounds.
 #pragma once
 
 #include <cstdint>
