@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "scheduler/cascade.h"
+#include "scheduler/cascade_choice.h"
 #include "scheduler/group_costs.h"
 #include "scheduler/predict.h"
 #include "scheduler/value_flow.h"
@@ -23,17 +24,6 @@ struct Candidate {
   std::vector<int> memories;
   bool is_one_step = false;
   int pinned = -1;  // the memory in which the user wants it
-};
-
-// Groups that are decided about together: a cascade, or one group.
-struct Segment {
-  GroupSpan groups;
-  int64_t lines = 0;  // of a cascade's stripes; 0: no cascade
-
-  bool operator==(const Segment& other) const {
-    return groups.first == other.groups.first && groups.end == other.groups.end &&
-           lines == other.lines;
-  }
 };
 
 class Planner {
@@ -69,7 +59,7 @@ class Planner {
       return DoesNotFit("node '", graph_.nodes[g].name, "'");
     }
     if (progress) progress(nests_.size(), nests_.size());
-    DLA_RETURN_IF_ERROR(SetSegments(GivenCascades()));
+    DLA_RETURN_IF_ERROR(SetSegments(GivenCascades(graph_, rules_.given)));
     ResidencyResult result = SolveResidency(Problem(), rules_.options);
     if (result.failed_step >= 0) return NoRoomFor(segments_[At(result.failed_step)]);
     if (MayCascade()) result = AddCascades(std::move(result));
@@ -416,53 +406,24 @@ class Planner {
     return rules_.cascades && chooses && !given;
   }
 
-  // The cascades that the user gives; other groups run alone.
-  std::vector<Segment> GivenCascades() const {
-    std::vector<Segment> given;
-    if (rules_.given == nullptr || !rules_.given->cascades) return given;
-    for (const GivenCascade& cascade : *rules_.given->cascades) {
-      Segment segment = {.groups = {-1, -1}, .lines = cascade.lines};
-      for (size_t i = 0; i < cascade.groups.size(); ++i) {
-        const auto node =
-            std::find_if(graph_.nodes.begin(), graph_.nodes.end(),
-                         [&](const ir::Node& n) { return n.name == cascade.groups[i]; });
-        const int g = static_cast<int>(node - graph_.nodes.begin());
-        const bool follows = i == 0 || g == segment.groups.end;
-        if (node == graph_.nodes.end() || !follows) {
-          segment.groups = {-1, -1};
-          break;
-        }
-        if (i == 0) segment.groups.first = g;
-        segment.groups.end = g + 1;
-      }
-      given.push_back(segment);
-    }
-    return given;
-  }
-
   // These cascades, every other group alone.
   Status SetSegments(std::vector<Segment> cascades) {
-    std::sort(cascades.begin(), cascades.end(),
-              [](const Segment& a, const Segment& b) { return a.groups.first < b.groups.first; });
-    segments_.clear();
-    segment_of_.clear();
-    const int groups = static_cast<int>(nests_.size());
-    size_t next = 0;
-    for (int g = 0; g < groups;) {
-      Segment segment = {.groups = {g, g + 1}};
-      if (next < cascades.size() && cascades[next].groups.first <= g) segment = cascades[next++];
-      if (segment.groups.first != g || segment.groups.end <= g) {
-        return Usage("cascades: each needs the names of groups that follow one another, and no ",
-                     "group can be in two");
-      }
-      segment_of_.resize(At(segment.groups.end), static_cast<int>(segments_.size()));
-      segments_.push_back(segment);
-      g = segment.groups.end;
-    }
+    DLA_ASSIGN_OR_RETURN(segments_,
+                         SplitIntoSegments(std::move(cascades), static_cast<int>(nests_.size())));
+    NumberSegments();
     for (const Segment& segment : segments_) {
       if (segment.lines != 0 && Cascaded(segment, {}) == nullptr) return NoRoomFor(segment);
     }
     return Status();
+  }
+
+  void NumberSegments() {
+    segment_of_.resize(nests_.size());
+    for (size_t s = 0; s < segments_.size(); ++s) {
+      for (int g = segments_[s].groups.first; g < segments_[s].groups.end; ++g) {
+        segment_of_[At(g)] = static_cast<int>(s);
+      }
+    }
   }
 
   Status NoRoomFor(const Segment& segment) const {
@@ -522,129 +483,37 @@ class Planner {
     constexpr int kRounds = 4;
     for (int round = 0; round < kRounds; ++round) {
       const std::vector<Segment> before = segments_;
-      const std::vector<Segment> chosen = ChooseCascades(HeldByGroup(result));
       const std::vector<int> items = items_;
-      if (!SetSegments(chosen).ok() || segments_ == before) {
-        segments_ = before;
-        break;
+      const bool set = SetSegments(ChooseCascades(Choice(result))).ok();
+      if (set && segments_ != before) {
+        ResidencyResult next = SolveResidency(Problem(), rules_.options);
+        if (next.failed_step < 0 && next.cost < result.cost) {
+          result = std::move(next);
+          continue;
+        }
       }
-      ResidencyResult next = SolveResidency(Problem(), rules_.options);
-      if (next.failed_step >= 0 || next.cost >= result.cost) {
-        RestoreSegments(before);
-        items_ = items;
-        break;
-      }
-      result = std::move(next);
+      segments_ = before;
+      NumberSegments();
+      items_ = items;
+      break;
     }
     return result;
   }
 
-  void RestoreSegments(const std::vector<Segment>& segments) {
-    segments_ = segments;
-    for (size_t s = 0; s < segments_.size(); ++s) {
-      for (int g = segments_[s].groups.first; g < segments_[s].groups.end; ++g) {
-        segment_of_[At(g)] = static_cast<int>(s);
-      }
+  CascadeChoice Choice(const ResidencyResult& result) {
+    CascadeChoice choice = {
+        .graph = graph_, .nests = nests_, .flows = flows_, .planner = cascades_};
+    for (const int i : items_) {
+      const Candidate& c = candidates_[At(i)];
+      choice.items.push_back({c.root, {c.first_group, c.end_group}});
     }
-  }
-
-  // The partition into cascades and single groups that costs least while `held` stays as it is:
-  // dynamic programming over the ends of cascades.
-  std::vector<Segment> ChooseCascades(const std::vector<std::vector<Held>>& held) {
-    constexpr int kMostMembers = 24;
-    const int groups = static_cast<int>(nests_.size());
-    std::vector<double> best(At(groups) + 1, 0);
-    std::vector<Segment> last(At(groups) + 1);  // that ends there
-    for (int end = 1; end <= groups; ++end) {
-      best[At(end)] = best[At(end - 1)] + GroupCost(end - 1, HeldAcross({end - 1, end}, held));
-      last[At(end)] = {.groups = {end - 1, end}};
-      if (!CanBeMember(end - 1)) continue;
-      for (int first = end - 2; first >= std::max(0, end - kMostMembers); --first) {
-        if (!CanBeMember(first) || !IsReadIn(first, end)) break;
-        if (!IsWorthTrying({first, end}, held) || !cascades_.IsChain({first, end})) continue;
-        Segment segment = {.groups = {first, end}};
-        const double cost = best[At(first)] + BestLines(&segment, HeldAcross(segment.groups, held));
-        if (cost >= best[At(end)]) continue;
-        best[At(end)] = cost;
-        last[At(end)] = segment;
-      }
-    }
-    std::vector<Segment> chosen;
-    for (int end = groups; end > 0; end = last[At(end)].groups.first) {
-      if (last[At(end)].lines != 0) chosen.push_back(last[At(end)]);
-    }
-    return chosen;
-  }
-
-  bool CanBeMember(int g) const {
-    return nests_[At(g)].anchor != ir::Anchor::kMove && nests_[At(g)].pass_dimension < 0 &&
-           GivenFor(At(g)) == nullptr;
-  }
-
-  // Does a later group of the chain read what this one makes? (The last one need not be read.)
-  bool IsReadIn(int g, int end) const {
-    const auto& readers = flows_.at(RootOf(graph_, nests_[At(g)].operands.back())).readers;
-    return std::any_of(readers.begin(), readers.end(), [&](int r) { return g < r && r < end; });
-  }
-
-  // Is there something to win at both ends: a value that does not stay whole today?
-  bool IsWorthTrying(GroupSpan groups, const std::vector<std::vector<Held>>& held) const {
-    bool begins = false, ends = false;
-    for (int g = groups.first + 1; g < groups.end; ++g) {
-      for (int o = 0; o < nests_[At(g)].output(); ++o) {
-        const ir::ValueId root = RootOf(graph_, nests_[At(g)].operands[At(o)]);
-        if (root == ir::kNoValue) continue;
-        const auto& writers = flows_.at(root).writers;
-        if (writers.empty() || writers.front() < groups.first || writers.front() >= g) continue;
-        const bool stays = std::any_of(held[At(g)].begin(), held[At(g)].end(), [&](Held h) {
-          return candidates_[At(items_[At(h.item)])].root == root;
-        });
-        begins = begins || (!stays && writers.front() == groups.first);
-        ends = ends || (!stays && g == groups.end - 1);
-      }
-    }
-    return begins && ends;
-  }
-
-  // What is held during the groups and not only within them.
-  std::vector<Held> HeldAcross(GroupSpan groups, const std::vector<std::vector<Held>>& held) const {
-    std::vector<Held> across;
-    for (int g = groups.first; g < groups.end; ++g) {
-      for (const Held& h : held[At(g)]) {
-        const Candidate& c = candidates_[At(items_[At(h.item)])];
-        const bool within = groups.end - groups.first > 1 && c.first_group >= groups.first &&
-                            c.end_group <= groups.end;
-        if (!within && std::find(across.begin(), across.end(), h) == across.end()) {
-          across.push_back(h);
-        }
-      }
-    }
-    return across;
-  }
-
-  // The stripes at which the cascade costs least, and that cost.
-  double BestLines(Segment* segment, std::span<const Held> held) {
-    constexpr int kFitting = 3;  // that are compared, the widest first
-    const ir::Nest& tip = nests_[At(segment->groups.end - 1)];
-    int64_t extent = 0;
-    for (const ir::Dimension& d : tip.dimensions) {
-      if (d.name == "E") extent = d.extent;
-    }
-    double best = kImpossible;
-    Segment tried = *segment;
-    int fitting = 0;
-    for (int64_t count = 2; count <= extent && fitting < kFitting; ++count) {
-      const int64_t lines = CeilDiv(extent, count);
-      if (lines == tried.lines) continue;
-      tried.lines = lines;
-      const double cost = CascadeCost(tried, held);
-      if (cost == kImpossible) continue;
-      ++fitting;
-      if (cost >= best) continue;
-      best = cost;
-      *segment = tried;
-    }
-    return best;
+    choice.held = HeldByGroup(result);
+    choice.may_be_member = [this](int g) { return GivenFor(At(g)) == nullptr; };
+    choice.group_cost = [this](int g, std::span<const Held> held) { return GroupCost(g, held); };
+    choice.cascade_cost = [this](const Segment& segment, std::span<const Held> held) {
+      return CascadeCost(segment, held);
+    };
+    return choice;
   }
 
   const ir::Graph& graph_;
