@@ -51,10 +51,12 @@ void VerifyDims(const Group& group, const std::string& where, Faults* faults) {
   for (size_t d = 0; d < group.dims.size(); ++d) {
     const DimDesc& dim = group.dims[d];
     const std::string text = Concat(where, ": dimension '", dim.name, "'");
-    if (dim.extent < 1 || dim.extent > kMaxExtent || dim.block < 1 || dim.block > dim.extent ||
-        dim.lead < 0 || dim.lead > dim.extent - dim.block) {
-      faults->Add(text, "extent ", dim.extent, " in blocks of ", dim.block, " with a lead of ",
-                  dim.lead, " is impossible");
+    if (dim.extent < 1 || dim.extent > kMaxExtent || dim.block < 1 || dim.block > dim.extent) {
+      faults->Add(text, "extent ", dim.extent, " in blocks of ", dim.block, " is impossible");
+      good = false;
+    } else if (dim.lead < 0 || dim.lead > dim.extent - dim.block) {
+      faults->Add(text, "a lead of ", dim.lead, " leaves no block of ", dim.block, " in ",
+                  dim.extent);
       good = false;
     } else if ((looped >> d & 1) == 0 && dim.block != dim.extent) {
       faults->Add(text, "has no loop, but its block ", dim.block, " is not its extent ",
@@ -78,10 +80,13 @@ bool IsAxisSane(const Group& group, const AxisDesc& axis, uint32_t* dims_seen,
   }
   if (axis.offset < -kMaxExtent || axis.offset > kMaxExtent || axis.bound < 1 ||
       axis.bound > kMaxExtent || axis.dram_stride < 0 || axis.dram_stride > kMaxExtent ||
-      axis.local_stride < 0 || axis.local_stride > kMaxExtent || axis.ring < 0 ||
-      axis.ring > axis.bound) {
-    faults->Add(where, "offset ", axis.offset, ", bound ", axis.bound, ", ring ", axis.ring,
-                " or strides ", axis.dram_stride, " and ", axis.local_stride, " are out of range");
+      axis.local_stride < 0 || axis.local_stride > kMaxExtent) {
+    faults->Add(where, "offset ", axis.offset, ", bound ", axis.bound, " or strides ",
+                axis.dram_stride, " and ", axis.local_stride, " are out of range");
+    return false;
+  }
+  if (axis.ring < 0 || axis.ring > axis.bound) {
+    faults->Add(where, "a ring of ", axis.ring, " lines does not suit a bound of ", axis.bound);
     return false;
   }
   int64_t reach = 0;
