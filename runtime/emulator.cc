@@ -4,6 +4,7 @@
 #include <cstring>
 #include <random>
 
+#include "runtime/dump.h"
 #include "runtime/group_runner.h"
 
 namespace dla::runtime {
@@ -97,12 +98,26 @@ void ClearTimes(GroupRun* run) {
   run->engines = {};
 }
 
+// Reads the wanted values that are whole after this group.
+void DumpAfter(const Program& program, const RunOptions& options, int32_t group, Storage* values,
+               RunResult* result) {
+  for (size_t i = 0; i < options.dump.size() && values != nullptr; ++i) {
+    const machine::ValueDesc& value = program.values[options.dump[i]];
+    if (value.group == group) result->dumped[i] = ReadValue(value, values);
+  }
+}
+
+// Which group runs, and when it (or its stripe) began.
+struct Clock {
+  int64_t group = 0, begin = 0;
+};
+
 // One run of the whole program.
 class ProgramRun {
  public:
   ProgramRun(const Program& program, const RunOptions& options, const GroupRunner::Machine& machine,
-             RunResult* result)
-      : program_(program), options_(options), machine_(machine), result_(*result) {}
+             Clock* clock, RunResult* result)
+      : program_(program), options_(options), machine_(machine), clock_(*clock), result_(*result) {}
 
   Status Run() {
     result_.groups.resize(program_.groups.size());
@@ -151,11 +166,13 @@ class ProgramRun {
   Status RunGroup(size_t g, int64_t stripe, const GroupPlan& plan) {
     const Group& group = program_.groups[g];
     if (machine_.shadow != nullptr) machine_.shadow->BeginGroup(static_cast<int32_t>(g));
+    clock_.group = static_cast<int64_t>(g);
     GroupRun run;
     GroupRunner runner(program_, group, plan, stripe, machine_);
     const std::string where = Concat("group '", group.name, "'");
     const bool striped = CountStripes(group) > 1;
     DLA_RETURN_IF_ERROR(runner.Run(&run).At(striped ? Concat(where, " stripe ", stripe) : where));
+    clock_.begin += run.counters.cycles;
     AddTo(run, &result_.groups[g]);
     return Status();
   }
@@ -165,6 +182,7 @@ class ProgramRun {
     SetEnergy(program_.target, &run);
     if (options_.mode == Mode::kFunctional) ClearTimes(&run);
     AddTo(run, &result_.total);
+    DumpAfter(program_, options_, static_cast<int32_t>(g), machine_.storage, &result_);
     if (!options_.progress) return;
     options_.progress(static_cast<int64_t>(g) + 1, static_cast<int64_t>(program_.groups.size()));
   }
@@ -172,6 +190,7 @@ class ProgramRun {
   const Program& program_;
   const RunOptions& options_;
   const GroupRunner::Machine& machine_;
+  Clock& clock_;
   RunResult& result_;
 };
 
@@ -190,12 +209,23 @@ Result<RunResult> Run(const Program& program, const RunOptions& options,
   std::optional<Shadow> shadow;
   if (options.check) shadow.emplace(program);
   Datapath datapath(program, values);
+  // The sink of the groups' own clocks.
+  Clock clock;
+  const TraceSink trace = [&](TraceEvent event) {
+    event.group = clock.group;
+    event.begin += clock.begin;
+    event.end += clock.begin;
+    options.trace(event);
+  };
   const GroupRunner::Machine machine = {.datapath = &datapath,
                                         .storage = values,
                                         .shadow = shadow ? &*shadow : nullptr,
-                                        .jitter = options.jitter ? &random : nullptr};
+                                        .jitter = options.jitter ? &random : nullptr,
+                                        .trace = options.trace ? &trace : nullptr};
   result.total.counters.memory.resize(program.target.memories.size());
-  DLA_RETURN_IF_ERROR(ProgramRun(program, options, machine, &result).Run());
+  result.dumped.resize(options.dump.size());
+  DumpAfter(program, options, -1, values, &result);
+  DLA_RETURN_IF_ERROR(ProgramRun(program, options, machine, &clock, &result).Run());
   if (shadow) DLA_RETURN_IF_ERROR(shadow->Finish());
   if (values != nullptr) {
     DLA_ASSIGN_OR_RETURN(result.outputs, TakeOutputs(program, *values));

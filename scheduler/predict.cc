@@ -38,12 +38,28 @@ std::vector<AxisLengths> AxesOf(const ir::Nest& nest, const Mapping& mapping, in
   return axes;
 }
 
+// The load of a gathered tile reads its indices from the scratchpad. They are never clipped.
+void CountIndices(const ir::Nest& nest, const Mapping& mapping, const Transfer& transfer,
+                  const std::vector<AxisLengths>& axes, machine::Counters* counters) {
+  const ir::Operand& operand = OperandOf(nest, transfer.operand);
+  if (!operand.gather) return;
+  const uint32_t gathered = GatheredAxes(nest, transfer.operand);
+  int64_t elements = transfer.times;
+  for (size_t a = 0; a < axes.size(); ++a) {
+    elements *= (gathered >> a & 1U) != 0 ? axes[a].sum : axes[a].present;
+  }
+  const int indices = operand.gather->indices;
+  counters->memory[At(PlaceOf(mapping, indices).memory)].read_bytes +=
+      TypeBytes(nest.operands[At(indices)].type, elements);
+}
+
 // Adds what one transfer moves in the whole group.
 void CountTransfer(const ir::Nest& nest, const Mapping& mapping, const machine::Target& target,
                    const Transfer& transfer, machine::Counters* counters) {
   const int64_t element_bytes = TypeBytes(TypeOf(nest, target, transfer.operand), 1);
   const Footprint footprint(OperandOf(nest, transfer.operand), element_bytes,
-                            IsPacked(nest, transfer.operand), target.dram);
+                            IsPacked(nest, transfer.operand), target.dram,
+                            GatheredAxes(nest, transfer.operand));
   const std::vector<AxisLengths> axes = AxesOf(nest, mapping, transfer.operand);
   int64_t elements = transfer.times;
   int64_t present = transfer.times;
@@ -77,6 +93,7 @@ void CountTransfer(const ir::Nest& nest, const Mapping& mapping, const machine::
     traffic.load_bus_bytes += bus_bytes;
     memory.write_bytes += bytes;
     memory.load_bytes += bytes;
+    CountIndices(nest, mapping, transfer, axes, counters);
   }
 }
 
@@ -86,9 +103,9 @@ class TransferSteps {
   TransferSteps(const ir::Nest& nest, const Mapping& mapping, const machine::Target& target,
                 const Transfer& transfer)
       : transfer_(transfer),
-        footprint_(OperandOf(nest, transfer.operand),
-                   TypeBytes(TypeOf(nest, target, transfer.operand), 1),
-                   IsPacked(nest, transfer.operand), target.dram) {
+        footprint_(
+            OperandOf(nest, transfer.operand), TypeBytes(TypeOf(nest, target, transfer.operand), 1),
+            IsPacked(nest, transfer.operand), target.dram, GatheredAxes(nest, transfer.operand)) {
     const ir::Operand& operand = OperandOf(nest, transfer.operand);
     for (const ir::Axis& axis : operand.axes)
       AddTable(nest, mapping, axis, RollingOf(nest, mapping, transfer.operand));
@@ -96,6 +113,11 @@ class TransferSteps {
     element_bytes_ = TypeBytes(TypeOf(nest, target, transfer.operand), 1);
     const OperandPlace& place = PlaceOf(mapping, transfer.operand);
     memory_ = At(place.memory);
+    if (operand.gather) {
+      gathered_ = GatheredAxes(nest, transfer.operand);
+      index_bytes_ = TypeBytes(nest.operands[At(operand.gather->indices)].type, 1);
+      source_ = At(PlaceOf(mapping, operand.gather->indices).memory);
+    }
     if (transfer.is_move) {
       source_ = At(place.source);
       link_rate_ = target.FindLink(place.source, place.memory)->bytes_per_cycle;
@@ -120,6 +142,15 @@ class TransferSteps {
   }
 
   size_t memory() const { return memory_; }
+  size_t source() const { return source_; }
+  // Bytes of the indices that the load of that tile reads.
+  int64_t IndexBytes() const {
+    int64_t bytes = index_bytes_;
+    for (size_t a = 0; a < lengths_.size(); ++a) {
+      if ((gathered_ >> a & 1U) != 0) bytes *= lengths_[a];
+    }
+    return bytes;
+  }
   // Bytes of the tile that BusBytes was asked about last.
   int64_t Bytes() const {
     int64_t bytes = element_bytes_;
@@ -165,7 +196,9 @@ class TransferSteps {
   Transfer transfer_;
   Footprint footprint_;
   int64_t element_bytes_ = 1;
-  size_t memory_ = 0, source_ = 0;  // source: of a move
+  size_t memory_ = 0, source_ = 0;  // source: of a move, or where the indices lie
+  uint32_t gathered_ = 0;           // axes that are gathered
+  int64_t index_bytes_ = 0;         // of one index; 0: nothing is gathered
   machine::Rational link_rate_;
   std::vector<Table> tables_;
   std::vector<int64_t> lengths_;
@@ -240,6 +273,7 @@ StepTransfers TransfersInStep(const LoopWalk& walk, const machine::Target& targe
     Open& transfer = open[t.transfer().is_store][t.transfer().overlaps];
     transfer.bus_bytes += bus_bytes;
     transfer.bytes[t.memory()] += t.Bytes();
+    transfer.bytes[t.source()] += t.IndexBytes();
     ++transfer.descriptors;
   }
   const auto cycles = [&](const Open& transfer) {

@@ -155,6 +155,9 @@ class Chain {
     const ir::Nest& nest = NestOf(g);
     const int d = Member(g).stripe.dimension;
     const ir::ValueId root = RootOf(graph_, nest.operands.back());
+    for (const ir::Operand& operand : nest.operands) {
+      if (operand.gather) return false;
+    }
     return nest.anchor != ir::Anchor::kMove && nest.phases.empty() && nest.pass_dimension < 0 &&
            !nest.IsReduction(d) && (nest.reduce_mask >> d & 1u) == 0 &&
            flows_.at(root).writers.size() == 1 && nest.operands.back().base == 0;
