@@ -82,6 +82,7 @@ class Chain {
   struct Use {
     int group = 0;
     Window window;
+    int64_t bytes = 0;  // of all that the operand covers: it may be a part of the value
   };
 
   const ir::Nest& NestOf(int g) const { return nests_[At(g)]; }
@@ -122,7 +123,7 @@ class Chain {
                               window->line_stride != uses[0].window.line_stride)) {
           return std::nullopt;
         }
-        uses.push_back({g, *window});
+        uses.push_back({g, *window, DenseBytes(operand)});
       }
     }
     return uses;
@@ -226,6 +227,7 @@ class Chain {
     if (mine.reach + 1 < mine.coefficient) return true;  // it leaves lines out
     if (uses->size() == 1 && mine.reach + 1 == mine.coefficient) return true;
     for (const Use& use : *uses) {
+      if (use.bytes != uses->front().bytes) return true;
       for (int64_t s = 0; s < CountOf(use.group); ++s) {
         const Window& w = use.window;
         const int64_t end = w.coefficient * (EndOf(use.group, s) - 1) + w.offset + w.reach + 1;
