@@ -18,6 +18,7 @@ std::vector<const OpDef*> Sorted() {
                                     &kFlattenOp,
                                     &kGatherOp,
                                     &kGemmOp,
+                                    &kGridSampleOp,
                                     &kIdentityOp,
                                     &kMatMulOp,
                                     &kPadOp,
