@@ -18,6 +18,7 @@ constexpr AttributeDef kAxisAttributes[] = {{"axis", AttributeKind::kInt, "1", f
 constexpr AttributeDef kAxesAttributes[] = {
     {"axes", AttributeKind::kInts, "", false, "an input since opset 13"}};
 constexpr AttributeDef kDropoutAttributes[] = {
+    {"is_test", AttributeKind::kInt, "0", false, "before opset 7; ignored"},
     {"ratio", AttributeKind::kFloat, "0.5", false, "ignored"},
     {"seed", AttributeKind::kInt, "", false, "ignored"}};
 
