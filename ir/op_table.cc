@@ -15,6 +15,7 @@ std::vector<const OpDef*> Sorted() {
                                     &kConvOp,
                                     &kCopyOp,
                                     &kDropoutOp,
+                                    &kEinsumOp,
                                     &kFlattenOp,
                                     &kGatherOp,
                                     &kGemmOp,
