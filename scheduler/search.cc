@@ -361,9 +361,13 @@ bool IsBetter(Objective objective, const Cost& a, const Cost& b) {
 }
 
 std::optional<SearchResult> SearchMapping(const SearchProblem& problem) {
+  if (problem.options.way == SearchWay::kQuick) return SearchQuickly(problem);
   const std::optional<ExactResult> exact = ExactSearch(problem);
   std::optional<SearchResult> result;
-  if (!exact || !exact->proven || !exact->all_sizes) result = SearchQuickly(problem);
+  const bool random = problem.options.way == SearchWay::kRandom;
+  if (!exact || (!random && (!exact->proven || !exact->all_sizes))) {
+    result = SearchQuickly(problem);
+  }
   if (!exact) return result;
   Certificate certificate = {.proven = exact->proven,
                              .all_sizes = exact->all_sizes,

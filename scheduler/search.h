@@ -15,13 +15,11 @@
 #include "ir/nest.h"
 #include "machine/counters.h"
 #include "machine/target.h"
-#include "scheduler/exact/rules.h"
 #include "scheduler/mapping.h"
 #include "scheduler/objective.h"
+#include "scheduler/search_options.h"
 
 namespace dla::scheduler {
-
-inline constexpr int64_t kSearchBudget = 50000;
 
 // `balanced` takes the least bytes among mappings of at most this many times the least cycles.
 inline constexpr double kBalance = 1.05;
@@ -35,10 +33,7 @@ struct SearchProblem {
   // hold the operand's class, tiles come over a link.
   std::vector<int> resident_in;
   Objective objective = Objective::kBalanced;
-  Rules rules;  // of the exact search
-  // Evaluations after which the exact search ends with what it has: boxes and orders bounded, and
-  // kinds of steps walked.
-  int64_t budget = kSearchBudget;
+  SearchOptions options;
 };
 
 // Of a mapping, or lower bounds.

@@ -30,7 +30,7 @@ BoxBounds::BoxBounds(const SearchProblem& problem)
     : problem_(problem),
       nest_(*problem.nest),
       target_(*problem.target),
-      sizes_(SizesOf(nest_, target_)),
+      sizes_(SizesOf(nest_, target_, problem.options.space)),
       trees_(TreesOf(nest_, sizes_)),
       spill_footprint_(nest_.operands.back(), 1, true, target_.dram),
       weighs_energy_(problem.objective == Objective::kEnergy ||
@@ -90,7 +90,7 @@ BoxBounds::BoxBounds(const SearchProblem& problem)
 
 void BoxBounds::ListClasses() {
   const uint32_t all = (uint32_t{1} << operands_.size()) - 1;
-  if (!problem_.rules.Has(Rule::kClasses) || nest_.pass_dimension >= 0) {
+  if (!problem_.options.rules.Has(Rule::kClasses) || nest_.pass_dimension >= 0) {
     classes_ = {{all, 0}, {all, ~uint32_t{0}}};
     return;
   }
@@ -295,9 +295,9 @@ void BoxBounds::FindSingles() {
 }
 
 double BoxBounds::LeastSerial(const Repeats& repeats) {
-  if (!problem_.rules.Has(Rule::kSerial)) return 0;
+  if (!problem_.options.rules.Has(Rule::kSerial)) return 0;
   if (!singles_known_) FindSingles();
-  if (singles_.empty() && !problem_.rules.Has(Rule::kCapacity)) return 0;
+  if (singles_.empty() && !problem_.options.rules.Has(Rule::kCapacity)) return 0;
   double least = INFINITY;
   for (const uint32_t single : singles_) least = std::min(least, SerialOf(repeats, single));
   return least;
@@ -327,7 +327,7 @@ double BoxBounds::SerialOf(const Repeats& repeats, uint32_t single) const {
 }
 
 Cost BoxBounds::Bound(const Repeats& repeats, double serial) const {
-  const Rules& rules = problem_.rules;
+  const Rules& rules = problem_.options.rules;
   const size_t output = operands_.size() - 1;
   double bus_bytes = 0, loads = 0, stores = 0, fill = 0, drain = 0, load_steps = 0;
   for (size_t o = 0; o < output; ++o) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <queue>
+#include <random>
 #include <tuple>
 
 #include "scheduler/cycle_model.h"
@@ -82,6 +83,26 @@ class Minimiser {
     least_ = best_.first;
   }
 
+  // Random vectors of sizes, each in a random order; proves nothing.
+  void Sample(int64_t samples) {
+    std::mt19937_64 random(1);
+    for (int64_t i = 0; i < samples; ++i) {
+      Box box{};
+      for (size_t d = 0; d < bounds_.trees().size(); ++d) {
+        const std::vector<int64_t>& sizes = bounds_.sizes().of[d];
+        box[d] = bounds_.trees()[d].Find(sizes[random() % sizes.size()]);
+      }
+      bounds_.SetBox(box);
+      ++spent_;
+      if (!bounds_.Fits()) continue;
+      configs_.clear();
+      configs_known_ = false;
+      std::vector<int> order = CutLoops();
+      for (size_t k = order.size(); k > 1; --k) std::swap(order[k - 1], order[random() % k]);
+      TryOrder(nest_.pass_dimension >= 0 ? PassOrder(std::move(order)) : order);
+    }
+  }
+
   bool found() const { return found_; }
   const Mapping& mapping() const { return mapping_; }
   const Cost& cost() const { return cost_; }
@@ -119,7 +140,7 @@ class Minimiser {
   Value Push(const Box& box, int depth) {
     bounds_.SetBox(box);
     ++spent_;
-    if (problem_.rules.Has(Rule::kCapacity) && !bounds_.Fits()) return {};
+    if (problem_.options.rules.Has(Rule::kCapacity) && !bounds_.Fits()) return {};
     Value least;
     bounds_.ForEachClass([&](const Cost& cost) { least = std::min(least, LeastOf(cost)); });
     if (least < best_) open_.push({least, depth, spent_, box});
@@ -193,10 +214,7 @@ class Minimiser {
     ++spent_;
     configs_.clear();
     configs_known_ = false;
-    std::vector<int> order;
-    for (size_t d = 0; d < bounds_.trees().size(); ++d) {
-      if (bounds_.cut() >> d & 1U) order.push_back(static_cast<int>(d));
-    }
+    std::vector<int> order = CutLoops();
     if (nest_.pass_dimension >= 0) {
       TryOrder(PassOrder(std::move(order)));
       return;
@@ -204,6 +222,14 @@ class Minimiser {
     do {
       TryOrder(order);
     } while (std::next_permutation(order.begin(), order.end()));
+  }
+
+  std::vector<int> CutLoops() const {
+    std::vector<int> order;
+    for (size_t d = 0; d < bounds_.trees().size(); ++d) {
+      if (bounds_.cut() >> d & 1U) order.push_back(static_cast<int>(d));
+    }
+    return order;
   }
 
   // Reductions in passes have one order: the passes outside of what is reduced over.
@@ -219,7 +245,7 @@ class Minimiser {
   void TryOrder(const std::vector<int>& order) {
     ++spent_;
     const Repeats repeats = bounds_.RepeatsIn(order);
-    const bool bounded = problem_.rules.Has(Rule::kOrders);
+    const bool bounded = problem_.options.rules.Has(Rule::kOrders);
     const Cost least = bounds_.Bound(repeats, 0);
     if (bounded && !(LeastOf(least) < best_)) return;
     if (!configs_known_) ListConfigs();
@@ -345,7 +371,14 @@ std::optional<ExactResult> ExactSearch(const SearchProblem& problem) {
   const bool balanced = problem.objective == Objective::kBalanced;
   Minimiser first(problem, balanced ? Objective::kLatency : problem.objective, &bounds, &model,
                   kInfinite);
-  first.Run(balanced ? problem.budget / 2 : problem.budget);
+  const auto run = [&](Minimiser* minimiser, int64_t budget) {
+    if (problem.options.way == SearchWay::kRandom) {
+      minimiser->Sample(problem.options.samples);
+    } else {
+      minimiser->Run(budget);
+    }
+  };
+  run(&first, balanced ? problem.options.budget / 2 : problem.options.budget);
   if (!first.found()) return std::nullopt;
   ExactResult result = {.mapping = first.mapping(),
                         .cost = first.cost(),
@@ -358,7 +391,7 @@ std::optional<ExactResult> ExactSearch(const SearchProblem& problem) {
   Minimiser second(problem, Objective::kBalanced, &bounds, &model,
                    std::floor(kBalance * first.cost().cycles));
   second.Offer(first.mapping(), first.cost());
-  second.Run(problem.budget - problem.budget / 2);
+  run(&second, problem.options.budget - problem.options.budget / 2);
   result.mapping = second.mapping();
   result.cost = second.cost();
   result.least = second.least();

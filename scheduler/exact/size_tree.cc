@@ -11,7 +11,7 @@
 namespace dla::scheduler {
 namespace {
 
-constexpr int64_t kMostSizes = 2048;     // of a dimension
+constexpr int64_t kMostSizes = 16384;   // of a dimension
 constexpr int64_t kMostPairs = 4096;     // of the dimensions of one axis
 constexpr int64_t kMostTiles = 1 << 21;  // of all these pairs together
 
@@ -30,7 +30,25 @@ std::vector<int64_t> ThinnedTo(const std::vector<int64_t>& sizes, int64_t most) 
   return kept;
 }
 
-std::vector<int64_t> ManySizes(int64_t extent, const machine::Target& target) {
+std::vector<int64_t> Sorted(std::vector<int64_t> sizes) {
+  std::sort(sizes.begin(), sizes.end());
+  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+  return sizes;
+}
+
+// Multiples of the array's sides, and powers of two below them.
+std::vector<int64_t> StridedSizes(int64_t extent, const machine::Target& target) {
+  std::vector<int64_t> sizes = {extent};
+  for (const int64_t side : {target.array.rows, target.array.cols}) {
+    for (int64_t size = 1; size < std::min(side, extent); size *= 2) sizes.push_back(size);
+    for (int64_t size = side; size < extent; size += side) sizes.push_back(size);
+  }
+  return Sorted(std::move(sizes));
+}
+
+std::vector<int64_t> SizesOfSpace(int64_t extent, const machine::Target& target, SizeSpace space) {
+  if (space == SizeSpace::kEven) return CriticalSizes(extent);
+  if (space == SizeSpace::kStrided) return StridedSizes(extent, target);
   std::vector<int64_t> sizes;
   if (extent <= kMostSizes) {
     sizes.resize(static_cast<size_t>(extent));
@@ -39,12 +57,11 @@ std::vector<int64_t> ManySizes(int64_t extent, const machine::Target& target) {
   }
   sizes = CriticalSizes(extent);
   for (const int64_t side : {target.array.rows, target.array.cols, target.vector.lanes}) {
-    for (int64_t size = side; size < extent && size <= 64 * side; size += side)
+    for (int64_t size = side; size < extent && size <= 64 * side; size += side) {
       sizes.push_back(size);
+    }
   }
-  std::sort(sizes.begin(), sizes.end());
-  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
-  return ThinnedTo(sizes, kMostSizes / 4);
+  return Sorted(std::move(sizes));
 }
 
 int64_t Blocks(int64_t extent, const std::vector<int64_t>& sizes) {
@@ -124,7 +141,16 @@ void SizeTree::Build(int at, size_t begin, size_t end) {
   Build(left + 1, middle, end);
 }
 
-SearchSizes SizesOf(const ir::Nest& nest, const machine::Target& target) {
+int SizeTree::Find(int64_t size) const {
+  int at = kRoot;
+  while (!node(at).IsPoint()) {
+    const SizeNode& left = node(node(at).left);
+    at = left.lo <= size && size <= left.hi ? node(at).left : node(at).right;
+  }
+  return at;
+}
+
+SearchSizes SizesOf(const ir::Nest& nest, const machine::Target& target, SizeSpace space) {
   SearchSizes sizes;
   const bool contracts = nest.anchor == ir::Anchor::kContraction;
   for (size_t d = 0; d < nest.dimensions.size(); ++d) {
@@ -136,8 +162,11 @@ SearchSizes SizesOf(const ir::Nest& nest, const machine::Target& target) {
     } else if (!contracts && reduces && nest.pass_dimension < 0) {
       sizes.of.push_back({extent});
     } else {
-      sizes.of.push_back(ManySizes(extent, target));
-      sizes.all = sizes.all && static_cast<int64_t>(sizes.of.back().size()) == extent;
+      const std::vector<int64_t> of_space = SizesOfSpace(extent, target, space);
+      sizes.of.push_back(ThinnedTo(of_space, kMostSizes));
+      const size_t wanted =
+          space == SizeSpace::kAll ? static_cast<size_t>(extent) : of_space.size();
+      sizes.all = sizes.all && sizes.of.back().size() == wanted;
     }
   }
   for (const ir::Operand& operand : nest.operands) {

@@ -9,6 +9,7 @@
 
 #include "ir/nest.h"
 #include "machine/target.h"
+#include "scheduler/search_options.h"
 
 namespace dla::scheduler {
 
@@ -33,6 +34,8 @@ class SizeTree {
   int size() const { return static_cast<int>(nodes_.size()); }
   // Children have larger numbers than their parents.
   const SizeNode& node(int i) const { return nodes_[static_cast<size_t>(i)]; }
+  // The node of one of the sizes alone.
+  int Find(int64_t size) const;
 
  private:
   void Build(int at, size_t begin, size_t end);
@@ -46,12 +49,12 @@ class SizeTree {
 // The sizes that the exact search looks at.
 struct SearchSizes {
   std::vector<std::vector<int64_t>> of;  // by dimension, increasing
-  bool all = true;  // every integer; false: long dimensions are thinned out, the rest holds
+  bool all = true;                       // of the space; false: long dimensions are thinned out
 };
-// Every integer of every dimension that may be cut: what a vector program reduces over stays whole,
-// a pass is one block. Dimensions of more than some thousand sizes, and axes on which two long
-// dimensions meet, have fewer.
-SearchSizes SizesOf(const ir::Nest& nest, const machine::Target& target);
+// The sizes of the space for every dimension that may be cut: what a vector program reduces over
+// stays whole, a pass is one block. Dimensions of more than some thousand sizes, and axes on which
+// two long dimensions meet, have fewer.
+SearchSizes SizesOf(const ir::Nest& nest, const machine::Target& target, SizeSpace space);
 
 // Least values of one axis of an operand over a box; see AxisLengths.
 struct AxisLeast {

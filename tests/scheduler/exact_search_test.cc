@@ -237,11 +237,12 @@ ir::Nest RandomNest(std::mt19937* random) {
 }
 
 SearchProblem ProblemOf(const ir::Nest& nest, const machine::Target& target) {
-  SearchProblem problem = {.nest = &nest, .target = &target, .budget = int64_t{1} << 40};
+  SearchProblem problem = {.nest = &nest, .target = &target};
   for (const machine::Memory& memory : target.memories) {
     problem.free_bytes.push_back(UsableBytes(memory));
   }
   problem.resident_in.assign(nest.operands.size(), -1);
+  problem.options.budget = int64_t{1} << 40;
   return problem;
 }
 
@@ -310,7 +311,7 @@ TEST(ExactSearch, NoRuleChangesAnOptimum) {
       for (int r = 0; r < kRuleCount; ++r) {
         SCOPED_TRACE(std::string(RuleName(static_cast<Rule>(r))));
         SearchProblem loose = problem;
-        loose.rules.Disable(static_cast<Rule>(r));
+        loose.options.rules.Disable(static_cast<Rule>(r));
         const std::optional<ExactResult> without = ExactSearch(loose);
         ASSERT_EQ(with.has_value(), without.has_value());
         if (!with) continue;
@@ -374,11 +375,11 @@ TEST(ExactSearch, AnEndedBudgetLeavesALowerBound) {
     SCOPED_TRACE(std::string(ObjectiveName(objective)));
     SearchProblem problem = ProblemOf(nest, target);
     problem.objective = objective;
-    problem.budget = 1'000'000;
+    problem.options.budget = 1'000'000;
     const std::optional<ExactResult> best = ExactSearch(problem);
     ASSERT_TRUE(best && best->proven);
     double least = 0;
-    for (problem.budget = 16; problem.budget < 4096; problem.budget *= 4) {
+    for (problem.options.budget = 16; problem.options.budget < 4096; problem.options.budget *= 4) {
       const std::optional<ExactResult> found = ExactSearch(problem);
       ASSERT_TRUE(found.has_value());
       EXPECT_LE(found->least, MinimisedValue(objective, found->cost));
