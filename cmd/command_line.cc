@@ -7,6 +7,8 @@
 #include <sstream>
 #include <vector>
 
+#include "cmd/man_page.h"
+#include "machine/sections.h"
 #include "support/file.h"
 #include "support/suggest.h"
 
@@ -37,11 +39,23 @@ std::string UnknownOption(const CLI::App& app, int argc, char** argv) {
 int Parsed(const std::string& tool, CLI::App* app, int argc, char** argv,
            const std::function<int()>& run) {
   app->set_version_flag(
-      "--version", tool + " " + DLA_VERSION + " (program format DLA1 1.0, ONNX opsets 6 to 23)");
+      "--version",
+      Concat(tool, " ", DLA_VERSION, " (program format DLA1 ", machine::kMajorVersion, ".",
+             machine::kMinorVersion, ", ONNX opsets 6 to 23)"),
+      "Print the version and exit");
+  // Answers before anything that is required is missed, as --help does.
+  bool wants_man = false;
+  const auto stop_for_man = [&wants_man](int64_t) {
+    wants_man = true;
+    throw CLI::Success();
+  };
+  app->add_flag_function("--man", stop_for_man, "Print this manual page (troff) and exit")
+      ->trigger_on_parse();
   try {
     app->parse(argc, argv);
-  } catch (const CLI::Success& success) {  // --help, --version
-    return app->exit(success);
+  } catch (const CLI::Success& success) {  // --help, --version, --man
+    if (!wants_man) return app->exit(success);
+    return Fail(tool, WriteResult("", ManPage(tool, *app)));
   } catch (const CLI::ParseError& error) {
     const std::string unknown = UnknownOption(*app, argc, argv);
     return Fail(tool, Usage(unknown.empty() ? error.what() : unknown, "; ", tool,

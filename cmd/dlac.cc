@@ -14,6 +14,7 @@
 #include "cmd/command_line.h"
 #include "cmd/dlac_map.h"
 #include "codegen/emit.h"
+#include "codegen/values.h"
 #include "frontend/import.h"
 #include "ir/op.h"
 #include "ir/pass.h"
@@ -46,6 +47,9 @@ struct Options {
 };
 
 void Describe(CLI::App* app, Options* o) {
+  app->footer(
+      "Other commands, each with its own --help: dlac map (maps a list of layer shapes), dlac plan "
+      "(plans residency and placement for other compilers).");
   app->add_option("MODEL", o->model, "the ONNX file");
   app->add_option("-o,--output", o->output, "the program to write")->type_name("FILE");
   app->add_option("--target", o->target, "the accelerator (default edge32); see --list-targets")
@@ -259,6 +263,7 @@ Status Compile(const Options& o) {
   }
   DLA_ASSIGN_OR_RETURN(const machine::Target target, TargetOf(o));
   DLA_ASSIGN_OR_RETURN(ir::Graph graph, frontend::ImportOnnx(o.model, import_options));
+  const std::vector<ir::ComputedValue> computed = ir::ComputedValues(graph);
   DLA_RETURN_IF_ERROR(RunAllPasses(o, &graph));
   if (!o.stop_after.empty()) return Status();
   Result<scheduler::Schedule> schedule = scheduler::MakeSchedule(graph, target, options);
@@ -271,6 +276,7 @@ Status Compile(const Options& o) {
   if (!program.ok()) return program.status().At(o.model);
   program->producer = std::string("dlac ") + DLA_VERSION;
   program->command_line = CommandLineOf(o);
+  program->values = codegen::DescribeValues(computed, graph, *schedule);
   if (o.check) return Status();
   if (!o.schedule.empty()) {
     DLA_RETURN_IF_ERROR(WriteTextFile(o.schedule, scheduler::ScheduleJson(graph, *schedule)));

@@ -12,9 +12,11 @@
 #include "cmd/command_line.h"
 #include "machine/program_file.h"
 #include "machine/verifier.h"
+#include "runtime/dump.h"
 #include "runtime/emulator.h"
 #include "runtime/named_tensors.h"
 #include "runtime/stats.h"
+#include "runtime/trace.h"
 #include "support/file.h"
 #include "support/tensor_file.h"
 
@@ -34,7 +36,8 @@ struct Arguments {
   std::string program;
   std::string inputs;                      // .npz
   std::vector<std::string> input, output;  // NAME=FILE
-  std::string data_set, outputs, expected, stats_json;
+  std::vector<std::string> dump;           // values by name, or "all"
+  std::string data_set, outputs, expected, stats_json, trace;
   dla::runtime::Tolerance tolerance;
   std::string mode = "both";
   bool check = false, print = false, stats = false, quiet = false, verbose = false;
@@ -72,6 +75,12 @@ void Declare(CLI::App* app, Arguments* a) {
   app->add_option("--atol", a->tolerance.absolute, "Absolute tolerance of --expected")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
+  app->add_option(
+         "--dump", a->dump,
+         "Add a value inside the model to --outputs, by its ONNX name; all: every one that "
+         "is stored (repeatable)")
+      ->type_name("VALUE|all")
+      ->allow_extra_args(false);
   app->add_option("--mode", a->mode,
                   "functional: values and bytes; timed: bytes and cycles, needs no inputs; both")
       ->capture_default_str()
@@ -84,6 +93,9 @@ void Declare(CLI::App* app, Arguments* a) {
   app->add_flag("--stats", a->stats, "Print a table of what was counted");
   app->add_option("--stats-json", a->stats_json, "The same as JSON ('-': to stdout)")
       ->type_name("FILE");
+  app->add_option("--trace", a->trace,
+                  "Write what each engine does when, for chrome://tracing and Perfetto")
+      ->type_name("FILE.json");
   auto* quiet = app->add_flag("-q,--quiet", a->quiet, "Print errors only");
   app->add_flag("-v,--verbose", a->verbose, "Print what is done")->excludes(quiet);
 }
@@ -182,9 +194,9 @@ const Tensor* FindTensor(const std::vector<Tensor>& tensors, const std::string& 
   return nullptr;
 }
 
-// Each output's first elements, and below them those that were expected.
-void PrintOutputs(const RunResult& result, const std::vector<Tensor>& expected) {
-  for (const Tensor& output : result.outputs) {
+// Each tensor's first elements, and below them those that were expected.
+void PrintTensors(const std::vector<Tensor>& tensors, const std::vector<Tensor>& expected) {
+  for (const Tensor& output : tensors) {
     std::cout << output.name << "  " << dla::runtime::TypeAndShape(output.type, output.shape)
               << "\n  computed " << dla::runtime::FirstElements(output) << "\n";
     if (const Tensor* wanted = FindTensor(expected, output.name)) {
@@ -216,8 +228,9 @@ int CompareAll(const RunResult& result, const std::vector<Tensor>& expected, con
   return code;
 }
 
-RunOptions OptionsOf(const Program& program, const Arguments& a) {
+Result<RunOptions> OptionsOf(const Program& program, const Arguments& a) {
   RunOptions options;
+  DLA_ASSIGN_OR_RETURN(options.dump, dla::runtime::FindValues(program, a.dump));
   options.mode = a.mode == "timed"        ? Mode::kTimed
                  : a.mode == "functional" ? Mode::kFunctional
                                           : Mode::kBoth;
@@ -236,7 +249,13 @@ RunOptions OptionsOf(const Program& program, const Arguments& a) {
 
 Status Report(const Program& program, const RunOptions& options, const RunResult& result,
               const Arguments& a) {
-  if (!a.outputs.empty()) DLA_RETURN_IF_ERROR(dla::WriteNpz(a.outputs, result.outputs));
+  if (!a.outputs.empty()) {
+    std::vector<Tensor> tensors = result.outputs;
+    for (const Tensor& tensor : result.dumped) {
+      if (FindTensor(result.outputs, tensor.name) == nullptr) tensors.push_back(tensor);
+    }
+    DLA_RETURN_IF_ERROR(dla::WriteNpz(a.outputs, tensors));
+  }
   for (const std::string& text : a.output) {
     DLA_ASSIGN_OR_RETURN(const auto named, SplitNamed("--output", program.outputs, text));
     const Tensor* tensor = FindTensor(result.outputs, named.first);
@@ -257,15 +276,50 @@ Status Report(const Program& program, const RunOptions& options, const RunResult
   return Status();
 }
 
-int RunProgram(const Arguments& a) {
-  if (a.mode == "timed" && (!a.outputs.empty() || !a.output.empty() || !a.expected.empty())) {
-    return Fail(dla::Usage("--mode timed gives no values for --outputs, --output or --expected"));
+Status CheckArguments(const Arguments& a) {
+  if (a.mode == "timed" &&
+      (!a.outputs.empty() || !a.output.empty() || !a.expected.empty() || !a.dump.empty())) {
+    return dla::Usage("--mode timed gives no values for --outputs, --output, --expected or --dump");
   }
+  if (a.mode == "functional" && !a.trace.empty()) {
+    return dla::Usage("--mode functional has no times for --trace");
+  }
+  if (!a.dump.empty() && a.outputs.empty() && !a.print) {
+    return dla::Usage("--dump: say where to with --outputs FILE.npz, or add --print");
+  }
+  return Status();
+}
+
+// Tells how many of the model's values --dump all cannot show.
+void NoteFusedAway(const Program& program, const RunOptions& options, const Arguments& a) {
+  const int64_t away = dla::runtime::CountFusedAway(program);
+  if (a.quiet || away == 0 || options.dump.empty()) return;
+  Print("note",
+        dla::Concat("--dump: ", options.dump.size(), " of the model's ", program.values.size(),
+                    " values; ", away,
+                    " are stored nowhere (fused into a group, or computed by the compiler)"));
+}
+
+// Runs it, with a trace if one is wanted.
+Result<RunResult> RunTraced(const Program& program, RunOptions options,
+                            const std::vector<Tensor>& inputs, const std::string& trace_path) {
+  if (trace_path.empty()) return dla::runtime::Run(program, options, inputs);
+  DLA_ASSIGN_OR_RETURN(const auto trace, dla::runtime::TraceFile::Create(trace_path, program));
+  options.trace = [&](const dla::runtime::TraceEvent& event) { trace->Add(event); };
+  DLA_ASSIGN_OR_RETURN(RunResult result, dla::runtime::Run(program, options, inputs));
+  DLA_RETURN_IF_ERROR(trace->Commit(result));
+  return result;
+}
+
+int RunProgram(const Arguments& a) {
+  if (const Status checked = CheckArguments(a); !checked.ok()) return Fail(checked);
   const auto program = dla::machine::ReadProgram(a.program);
   if (!program.ok()) return Fail(program.status());
   const Status verified = dla::machine::VerifyProgram(*program);
   if (!verified.ok()) return Fail(verified.At(a.program));
-  const RunOptions options = OptionsOf(*program, a);
+  const Result<RunOptions> parsed = OptionsOf(*program, a);
+  if (!parsed.ok()) return Fail(parsed.status());
+  const RunOptions& options = *parsed;
   std::vector<Tensor> inputs, expected;
   if (options.mode != Mode::kTimed) {
     auto read = ReadInputs(*program, a);
@@ -279,14 +333,18 @@ int RunProgram(const Arguments& a) {
     Print("note", dla::Concat(a.program, ": ", program->groups.size(), " groups for target '",
                               program->target.name, "', compiled by ", program->producer));
   }
-  const auto result = dla::runtime::Run(*program, options, inputs);
+  NoteFusedAway(*program, options, a);
+  const auto result = RunTraced(*program, options, inputs, a.trace);
   if (!result.ok()) {
     if (options.progress) std::cerr << "\r\033[K";
     return Fail(result.status().At(a.program));
   }
   const Status reported = Report(*program, options, *result, a);
   if (!reported.ok()) return Fail(reported);
-  if (a.print) PrintOutputs(*result, expected);
+  if (a.print) {
+    PrintTensors(result->outputs, expected);
+    PrintTensors(result->dumped, {});
+  }
   return CompareAll(*result, expected, a);
 }
 

@@ -160,13 +160,18 @@ class ProgramEmitter {
     desc.dram_layout = packed ? machine::DramLayout::kPacked : machine::DramLayout::kStrided;
     desc.region = static_cast<uint32_t>(region);
     desc.dram_base = packed ? 0 : operand.base;
+    if (operand.gather) {
+      desc.gather = {.indices = static_cast<uint8_t>(operand.gather->indices),
+                     .bound = operand.gather->bound,
+                     .stride = operand.gather->stride};
+    }
     if (packed) desc.local_layout = machine::LocalLayout::kPanels;
     // A drained output lies where the accumulators lie, a moved value where it was loaded.
     int buffer = o;
     if (o == group.nest.output() && scheduler::DrainsInPlace(group.nest, group.mapping)) {
       buffer = kAccumulator;
     }
-    if (group.nest.anchor == ir::Anchor::kMove) buffer = 0;
+    if (group.nest.anchor == ir::Anchor::kMove && o == group.nest.output()) buffer = 0;
     PlaceTile(group, buffer, &desc);
     return desc;
   }

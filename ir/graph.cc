@@ -18,4 +18,15 @@ Shape DenseStrides(const Shape& shape) {
   return strides;
 }
 
+std::vector<ComputedValue> ComputedValues(const Graph& graph) {
+  std::vector<ComputedValue> computed;
+  for (const Node& node : graph.nodes) {
+    for (const ValueId output : node.outputs) {
+      if (output == kNoValue) continue;
+      computed.push_back({graph.values[static_cast<size_t>(output)].name, node.name});
+    }
+  }
+  return computed;
+}
+
 }  // namespace dla::ir

@@ -99,4 +99,12 @@ struct Graph {
   std::optional<ElementType> array_type;
 };
 
+// A value that a node computes, by name, and that node.
+struct ComputedValue {
+  std::string value, node;
+};
+// In the order of the nodes. Taken after import, it says what the model's values are, whatever
+// passes do to the graph later.
+std::vector<ComputedValue> ComputedValues(const Graph& graph);
+
 }  // namespace dla::ir

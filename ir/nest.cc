@@ -11,4 +11,16 @@ bool Nest::DependsOn(int operand, int dimension) const {
   return false;
 }
 
+uint32_t Nest::GatheredAxes(int operand) const {
+  const Operand& gathered = operands[static_cast<size_t>(operand)];
+  if (!gathered.gather) return 0;
+  uint32_t mask = 0;
+  for (size_t a = 0; a < gathered.axes.size(); ++a) {
+    for (const Term& term : gathered.axes[a].terms) {
+      if (DependsOn(gathered.gather->indices, term.dimension)) mask |= uint32_t{1} << a;
+    }
+  }
+  return mask;
+}
+
 }  // namespace dla::ir

@@ -37,6 +37,17 @@ struct Axis {
   int64_t stride = 0;  // elements between neighbours, in the DRAM buffer of the value's root
 };
 
+// A gathered operand: its entries along one axis of the value are chosen by an operand of integers.
+// The element of a point lies at base + index * stride + the operand's axes, index being what the
+// operand `indices` holds there, or that plus `bound` where it is negative. Where the operand's
+// axes name a dimension of the indices, they say with their stride 0 that nothing else moves along
+// it. Every index is a run of its own in DRAM, whatever it is, so that bytes do not depend on data.
+struct Gather {
+  int indices = 0;     // an operand of the nest; each axis one whole dimension of this operand
+  int64_t bound = 1;   // entries that the value has; -bound <= index < bound
+  int64_t stride = 1;  // elements between them
+};
+
 struct Operand {
   ValueId value = kNoValue;  // storage.root gives the DRAM buffer
   OperandClass cls = OperandClass::kVector;
@@ -49,6 +60,7 @@ struct Operand {
   double pad_value = 0;    // what a clipped index reads as
   // Known at compile time; a contraction's weights are packed in tile order.
   bool is_constant = false;
+  std::optional<Gather> gather;
   // Exists only on chip, for the time of the group: the running value of a reduction whose
   // dimensions are cut (scheduler/phases.h). It has no value and is never transferred.
   bool is_local = false;
@@ -105,6 +117,8 @@ struct Nest {
   int output() const { return static_cast<int>(operands.size()) - 1; }
   bool DependsOn(int operand, int dimension) const;
   bool IsReduction(int dimension) const { return !DependsOn(output(), dimension); }
+  // Bit a: axis a of a gathered operand has a dimension of its indices; 0 for others.
+  uint32_t GatheredAxes(int operand) const;
 };
 
 }  // namespace dla::ir

@@ -38,6 +38,10 @@ void NestBuilder::AddWindowAxis(int operand, Axis axis, double pad_value) {
   nest_.operands[Idx(operand)].pad_value = pad_value;
 }
 
+void NestBuilder::SetGather(int operand, const Gather& gather) {
+  nest_.operands[Idx(operand)].gather = gather;
+}
+
 std::vector<int64_t> NestBuilder::OutputStrides(ValueId value,
                                                 const std::vector<OutputAxis>& axes) const {
   const Value& v = graph_.values[Idx(value)];
@@ -104,8 +108,9 @@ int NestBuilder::Emit(MicroOp op, int a, int b) {
   return static_cast<int>(nest_.program.ops.size()) - 1;
 }
 
-void NestBuilder::EmitLoads(int first_operand) {
+void NestBuilder::EmitLoads(int first_operand, int except) {
   for (int k = first_operand; k < nest_.output(); ++k) {
+    if (k == except) continue;
     loaded_[Idx(k)] = writer().Load(k, nest_.operands[Idx(k)].type);
   }
 }
@@ -183,8 +188,10 @@ void NestBuilder::MakeAxes() {
   for (const LoopAxis& loop : loops_) nest_.dimensions.push_back({loop.name, loop.extent});
   for (size_t k = 0; k < nest_.operands.size(); ++k) {
     std::vector<Axis>& axes = nest_.operands[k].axes;
+    const std::optional<Gather>& gather = nest_.operands[k].gather;
     for (size_t d = 0; d < loops_.size(); ++d) {
-      if (strides_[k][d] == 0) continue;
+      const bool gathers = gather && strides_[Idx(gather->indices)][d] != 0;
+      if (strides_[k][d] == 0 && !gathers) continue;
       axes.push_back({.terms = {{static_cast<int>(d), 1}},
                       .offset = 0,
                       .bound = loops_[d].extent,

@@ -32,6 +32,10 @@ class NestBuilder {
   // A windowed axis behind the operand's plain axes; its terms name (kept) loops by number.
   void AddWindowAxis(int operand, Axis axis, double pad_value);
 
+  // Operand `operand` is gathered by operand `indices` (ir/nest.h). Its strides along the loops of
+  // the indices are as if all indices were the same.
+  void SetGather(int operand, const Gather& gather);
+
   // How axis a of outputs[0] is walked: one loop, or two where an axis is split (outer, inner).
   struct OutputAxis {
     int outer = -1;  // -1: not split
@@ -54,7 +58,8 @@ class NestBuilder {
   int Emit(MicroOp op, int a = 0, int b = 0);
   // Emits kLoad for the operands from `first_operand` up to the output. Vector programs begin
   // with it; contractions call it after kAccumulator, for the operands behind the bias.
-  void EmitLoads(int first_operand);
+  // Indices (`except`) are read by the load engine, not by the program.
+  void EmitLoads(int first_operand, int except = -1);
   // Number of the value that operand k was loaded into.
   int Loaded(int operand) const { return loaded_[static_cast<size_t>(operand)]; }
   // Appends the fused operations, the first of which works on `value`.

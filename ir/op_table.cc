@@ -27,6 +27,7 @@ std::vector<const OpDef*> Sorted() {
                                     &kSizeOp,
                                     &kSliceOp,
                                     &kSplitOp,
+                                    &kTakeOp,
                                     &kSqueezeOp,
                                     &kStridedSliceOp,
                                     &kTransposeOp,

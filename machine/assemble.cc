@@ -55,6 +55,7 @@ class Assembler {
     if (word == "region") return RegionLine(line);
     if (word == "input" && !group_) return PortLine(line, &program_.inputs);
     if (word == "output" && !group_) return PortLine(line, &program_.outputs);
+    if (word == "value") return ValueLine(line);
     if (word == "buffer") return BufferLine(line);
     if (word == "group") return GroupLine(line);
     if (word == "predicted") return PredictedLine(line);
@@ -126,11 +127,40 @@ class Assembler {
     const auto type = ParseElementType(line->Word());
     if (!type || !line->Take("[")) return Check(false, kForm);
     port.type = *type;
+    return Check(Rest(line, &port.shape) && line->TakeWord("region") && line->Number(&port.region),
+                 kForm);
+  }
+
+  // "N, ...]": a list whose bracket was taken.
+  static bool Rest(TextCursor* line, std::vector<int64_t>* numbers) {
     while (!line->Take("]")) {
-      if (!line->Number(&port.shape.emplace_back())) return Check(false, kForm);
+      if (!line->Number(&numbers->emplace_back())) return false;
       line->Take(",");
     }
-    return Check(line->TakeWord("region") && line->Number(&port.region), kForm);
+    return true;
+  }
+
+  Status ValueLine(TextCursor* line) {
+    ValueDesc& value = program_.values.emplace_back();
+    constexpr const char* kForm =
+        "value \"NAME\" node \"NAME\" after N TYPE [N, ...] strides [N, ...] nowhere|region|memory "
+        "N "
+        "base N";
+    if (!line->Quoted(&value.name) || !line->TakeWord("node") || !line->Quoted(&value.node) ||
+        !line->TakeWord("after") || !line->Number(&value.group)) {
+      return Check(false, kForm);
+    }
+    const auto type = ParseElementType(line->Word());
+    if (!type || !line->Take("[") || !Rest(line, &value.shape) || !line->TakeWord("strides") ||
+        !line->Take("[") || !Rest(line, &value.strides)) {
+      return Check(false, kForm);
+    }
+    value.type = *type;
+    const int place = Find<3>({"nowhere", "region", "memory"}, line->Word());
+    if (place >= 0) value.place = static_cast<ValuePlace>(place);
+    return Check(place >= 0 && line->Number(&value.space) && line->TakeWord("base") &&
+                     line->Number(&value.base),
+                 kForm);
   }
 
   // "NAME" of the target, or #N.
@@ -213,6 +243,13 @@ class Assembler {
       return Check(layout >= 0 && line->TakeWord("region") && line->Number(&operand.region) &&
                        line->TakeWord("base") && line->Number(&operand.dram_base),
                    "dram none|strided|packed region N base N");
+    }
+    if (word == "gather") {
+      GatherDesc& gather = operand.gather.emplace();
+      return Check(line->TakeWord("operand") && line->Number(&gather.indices) &&
+                       line->TakeWord("bound") && line->Number(&gather.bound) &&
+                       line->TakeWord("stride") && line->Number(&gather.stride),
+                   "gather operand N bound N stride N");
     }
     if (word != "place") return Malformed("'", word, "' is no line of an operand");
     const int layout = Find<2>({"dense", "panels"}, line->Word());

@@ -61,6 +61,7 @@ class Printer {
            << " address " << buffer.address << " bytes " << buffer.bytes << " groups "
            << buffer.first_group << " " << buffer.end_group << "\n";
     }
+    for (const ValueDesc& value : program_.values) PrintValue(value);
     for (size_t g = 0; g < program_.groups.size(); ++g) PrintGroup(g);
     for (size_t g = 0; g < program_.predicted.size(); ++g) PrintCounters(g);
     return out_.str();
@@ -75,9 +76,23 @@ class Printer {
   }
 
   void PrintPort(const char* kind, const Port& port) {
-    out_ << kind << " " << Quoted(port.name) << " " << TypeName(port.type) << " [";
-    for (size_t a = 0; a < port.shape.size(); ++a) out_ << (a == 0 ? "" : ", ") << port.shape[a];
-    out_ << "] region " << port.region << "\n";
+    out_ << kind << " " << Quoted(port.name) << " " << TypeName(port.type) << " "
+         << ListText(port.shape) << " region " << port.region << "\n";
+  }
+
+  static std::string ListText(const std::vector<int64_t>& numbers) {
+    std::string text = "[";
+    for (const int64_t number : numbers) text += Concat(text.size() == 1 ? "" : ", ", number);
+    return text + "]";
+  }
+
+  void PrintValue(const ValueDesc& value) {
+    static constexpr const char* kPlaces[] = {"nowhere", "region", "memory"};
+    out_ << "value " << Quoted(value.name) << " node " << Quoted(value.node) << " after "
+         << value.group << " " << TypeName(value.type) << " " << ListText(value.shape)
+         << " strides " << ListText(value.strides) << " "
+         << kPlaces[static_cast<size_t>(value.place)] << " " << value.space << " base "
+         << value.base << "\n";
   }
 
   // A memory of the target by name, another number as #N.
@@ -137,11 +152,16 @@ class Printer {
     out_ << "  operand " << ClassName(o.cls) << " " << Quoted(o.value) << " " << TypeName(o.type)
          << (o.read_as ? Concat(" as ", TypeName(*o.read_as)) : "") << "  // " << index
          << "\n    dram " << kDram[static_cast<size_t>(o.dram_layout)] << " region " << o.region
-         << " base " << o.dram_base << "\n    place "
-         << (o.local_layout == LocalLayout::kDense ? "dense" : "panels") << " memory "
-         << MemoryText(o.memory) << " address " << o.address << " slot " << o.slot_bytes << " ring "
-         << static_cast<int>(o.ring_slots) << " generation " << MaskText(group, o.generation_dims)
-         << (o.resident ? " resident" : "") << "\n    pad " << NumberText(o.pad_value) << "\n";
+         << " base " << o.dram_base << "\n";
+    if (o.gather) {
+      out_ << "    gather operand " << static_cast<int>(o.gather->indices) << " bound "
+           << o.gather->bound << " stride " << o.gather->stride << "\n";
+    }
+    out_ << "    place " << (o.local_layout == LocalLayout::kDense ? "dense" : "panels")
+         << " memory " << MemoryText(o.memory) << " address " << o.address << " slot "
+         << o.slot_bytes << " ring " << static_cast<int>(o.ring_slots) << " generation "
+         << MaskText(group, o.generation_dims) << (o.resident ? " resident" : "") << "\n    pad "
+         << NumberText(o.pad_value) << "\n";
     for (const AxisDesc& axis : o.axes) PrintAxis(group, o, axis);
   }
 

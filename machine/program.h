@@ -163,6 +163,18 @@ struct AxisDesc {
   bool operator==(const AxisDesc&) const = default;
 };
 
+// A gathered operand: its entries along one axis of the value are chosen by an operand of integers
+// that lies on chip. Element (i_0, ...) lies in DRAM at base + index * stride + sum of i_a *
+// dram_stride_a, index being what the operand `indices` holds for the same point, plus `bound` if
+// it is negative. An index outside [-bound, bound) ends the program. The load engine reads the
+// indices when the bus serves the load. Every index is a run of its own.
+struct GatherDesc {
+  uint8_t indices = 0;  // operand of the group
+  int64_t bound = 1;
+  int64_t stride = 1;  // elements
+  bool operator==(const GatherDesc&) const = default;
+};
+
 struct OperandDesc {
   std::string value;  // the ONNX value it is or belongs to, for reports and messages
   OperandClass cls = OperandClass::kVector;
@@ -176,6 +188,7 @@ struct OperandDesc {
   DramLayout dram_layout = DramLayout::kNone;
   uint32_t region = 0;
   int64_t dram_base = 0;  // elements from the region's start
+  std::optional<GatherDesc> gather;
   // On-chip side
   uint8_t memory = 0;
   LocalLayout local_layout = LocalLayout::kDense;
@@ -232,6 +245,25 @@ struct BufferUse {
   bool operator==(const BufferUse&) const = default;
 };
 
+enum class ValuePlace : uint8_t { kNowhere, kRegion, kMemory };
+
+// What became of a value that the model's nodes compute, for `dlarun --dump`. One that lies
+// somewhere is whole right after `group` (-1: before the first one) and may be overwritten later.
+struct ValueDesc {
+  std::string name;
+  std::string node;  // the ONNX node that computes it
+  ValuePlace place = ValuePlace::kNowhere;
+  // Of a value that lies nowhere: the group that it became part of, -1 if the compiler computed it
+  // or nothing needs it. Its remaining fields mean nothing.
+  int32_t group = -1;
+  ElementType type = ElementType::kF32;  // of its elements where they lie
+  std::vector<int64_t> shape;
+  uint32_t space = 0;            // the region or memory
+  int64_t base = 0;              // bytes from the region's or memory's start
+  std::vector<int64_t> strides;  // elements, one an axis
+  bool operator==(const ValueDesc&) const = default;
+};
+
 struct Program {
   std::string producer;      // "dlac 0.1.0"
   std::string command_line;  // options that shaped the program; no paths
@@ -241,6 +273,7 @@ struct Program {
   std::vector<Group> groups;
   std::vector<Counters> predicted;  // one a group, what the compiler says it will count
   std::vector<BufferUse> buffers;
+  std::vector<ValueDesc> values;  // in the model's order
   // The constant space: bytes of all kConstant regions at their addresses. In a program that was
   // read from a file this is a view of the mapped file.
   ConstantData constants;

@@ -1,22 +1,22 @@
 // What a program's sections consist of: each structure described once, for writing and reading.
 //
 // The order of the visits is the order of the bytes. A change here is a change of the format:
-// raise kMinorVersion for what old readers may ignore, kMajorVersion for the rest.
+// raise kMinorVersion (machine/sections.h) for what old readers may ignore, kMajorVersion for the
+// rest.
 #pragma once
 
 #include "machine/isa.h"
 #include "machine/program.h"
+#include "machine/sections.h"
 
 namespace dla::machine {
-
-inline constexpr uint16_t kMajorVersion = 1;
-inline constexpr uint16_t kMinorVersion = 0;
 
 // The most there can be of what is not bounded by machine/program.h.
 inline constexpr size_t kMaxRegions = size_t{1} << 20;
 inline constexpr size_t kMaxPorts = size_t{1} << 16;
 inline constexpr size_t kMaxGroups = size_t{1} << 20;
 inline constexpr size_t kMaxBuffers = size_t{1} << 22;
+inline constexpr size_t kMaxValues = size_t{1} << 22;
 inline constexpr size_t kMaxRank = 64;
 inline constexpr size_t kMaxProgramsOfGroup = 64;
 inline constexpr size_t kMaxInstructions = 4096;  // of a prologue, body or epilogue
@@ -90,12 +90,23 @@ void DescribeOperand(A& a, O& o) {
   a.Enum("type when read", read_as, kElementTypeCount);
   if constexpr (A::kReads) {
     o.read_as = rounds ? std::optional<ElementType>(read_as) : std::nullopt;
+    if (!rounds && read_as != o.type) a.Fail("type when read", "is not the operand's");
   }
   a.List("operand axes", o.axes, 36, kMaxAxes, [](A& b, auto& x) { DescribeAxis(b, x); });
   a.Float("pad value", o.pad_value);
   a.Enum("DRAM layout", o.dram_layout, 3);
   a.Int("operand region", o.region);
   a.Int("DRAM base", o.dram_base);
+  bool gathers = o.gather.has_value();
+  GatherDesc gather = o.gather.value_or(GatherDesc{});
+  a.Bool("gathered", gathers);
+  a.Int("indices", gather.indices);
+  a.Int("gathered bound", gather.bound);
+  a.Int("gathered stride", gather.stride);
+  if constexpr (A::kReads) {
+    o.gather = gathers ? std::optional(gather) : std::nullopt;
+    if (!gathers && !(gather == GatherDesc{})) a.Fail("gathered", "is no, but there is more of it");
+  }
   a.Int("operand memory", o.memory);
   a.Enum("local layout", o.local_layout, 2);
   a.Bool("resident", o.resident);
@@ -154,7 +165,7 @@ void DescribeGroup(A& a, G& g) {
     b.Int("block", d.block);
   });
   a.List("loops", g.loops, 1, kMaxDims, [](A& b, auto& d) { b.Int("loop dimension", d); });
-  a.List("operands", g.operands, 55, kMaxOperands, [](A& b, auto& o) { DescribeOperand(b, o); });
+  a.List("operands", g.operands, 73, kMaxOperands, [](A& b, auto& o) { DescribeOperand(b, o); });
   a.List("programs", g.programs, 4, kMaxProgramsOfGroup,
          [](A& b, auto& m) { DescribeMicroProgram(b, m); });
   const auto code = [](A& b, auto& i) { DescribeInstruction(b, i); };
@@ -171,6 +182,20 @@ void DescribeBuffer(A& a, B& buffer) {
   a.Int("buffer bytes", buffer.bytes);
   a.Int("first group", buffer.first_group);
   a.Int("end group", buffer.end_group);
+}
+
+template <typename A, typename V>
+void DescribeValue(A& a, V& v) {
+  const auto number = [](A& b, auto& n) { b.Int("number", n); };
+  a.Text("value name", v.name);
+  a.Text("value node", v.node);
+  a.Enum("value place", v.place, 3);
+  a.Int("value group", v.group);
+  a.Enum("value type", v.type, kElementTypeCount);
+  a.List("value shape", v.shape, 8, kMaxRank, number);
+  a.Int("value space", v.space);
+  a.Int("value base", v.base);
+  a.List("value strides", v.strides, 8, kMaxRank, number);
 }
 
 }  // namespace dla::machine

@@ -176,6 +176,9 @@ Status DecodeSection(SectionId id, EncodingReader* reader, Program* program) {
       r.List("buffers", program->buffers, 29, kMaxBuffers,
              [](R& a, auto& x) { DescribeBuffer(a, x); });
       break;
+    case SectionId::kValues:
+      r.List("values", program->values, 34, kMaxValues, [](R& a, auto& x) { DescribeValue(a, x); });
+      break;
     case SectionId::kConstants:
       break;  // stays where it is
   }

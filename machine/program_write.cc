@@ -48,6 +48,9 @@ std::vector<uint8_t> EncodeSection(const Program& program, SectionId id) {
     case SectionId::kBuffers:
       w.List("buffers", program.buffers, 0, 0, [](W& a, auto& b) { DescribeBuffer(a, b); });
       break;
+    case SectionId::kValues:
+      w.List("values", program.values, 0, 0, [](W& a, auto& v) { DescribeValue(a, v); });
+      break;
     case SectionId::kConstants:
       break;  // streamed
   }

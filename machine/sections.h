@@ -7,6 +7,10 @@
 
 namespace dla::machine {
 
+// The version of the file's format.
+inline constexpr uint16_t kMajorVersion = 2;
+inline constexpr uint16_t kMinorVersion = 0;
+
 enum class SectionId : uint32_t {
   kProducer = 1,   // producer, command line
   kTarget = 2,     // the target as JSON
@@ -15,9 +19,10 @@ enum class SectionId : uint32_t {
   kGroups = 5,     // dimensions, operands, micro-programs and code of each group
   kPredicted = 6,  // counters by group
   kBuffers = 7,    // lifetimes of on-chip buffers
-  kConstants = 8,  // the constant space, as it is
+  kValues = 8,     // what became of the model's values
+  kConstants = 9,  // the constant space, as it is
 };
-inline constexpr int kSectionCount = 8;
+inline constexpr int kSectionCount = 9;
 
 struct SectionRow {
   SectionId id;
@@ -31,6 +36,7 @@ inline constexpr std::array<SectionRow, kSectionCount> kSections = {{
     {SectionId::kGroups, "groups"},
     {SectionId::kPredicted, "predicted"},
     {SectionId::kBuffers, "buffers"},
+    {SectionId::kValues, "values"},
     {SectionId::kConstants, "constants"},
 }};
 

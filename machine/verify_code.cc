@@ -72,6 +72,9 @@ void CheckTransfer(const Context& c, const Instruction& instruction) {
     return;
   }
   if (instruction.op != Opcode::kStore) return;
+  if (operand.gather) {
+    c.faults->Add(c.Text(instruction.operand), "is gathered, and would be stored");
+  }
   const Region& region = c.program.regions[operand.region];
   if (region.kind == RegionKind::kInput || region.kind == RegionKind::kConstant) {
     c.faults->Add(c.Text(instruction.operand), "would be stored into region '", region.name,
@@ -82,6 +85,7 @@ void CheckTransfer(const Context& c, const Instruction& instruction) {
 void CheckMove(const Context& c, const Instruction& instruction) {
   const OperandDesc& from = c.Operand(instruction.operand);
   const OperandDesc& to = c.Operand(instruction.operand2);
+  if (to.gather) c.faults->Add(c.where, "what is gathered cannot be moved");
   if (!from.resident) c.faults->Add(c.Text(instruction.operand), "is moved, but not resident");
   CheckDense(c, instruction.operand);
   if (from.type != to.type) {

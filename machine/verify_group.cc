@@ -166,9 +166,62 @@ void VerifyPlace(const Program& program, const Group& group, const OperandDesc& 
   }
 }
 
+// Is the axis just one whole dimension, or none?
+bool IsWholeDimension(const Group& group, const AxisDesc& axis) {
+  if (axis.terms.empty()) return axis.offset == 0;
+  return axis.terms.size() == 1 && axis.terms[0].coefficient == 1 && axis.offset == 0 &&
+         axis.bound == group.dims[axis.terms[0].dim].extent;
+}
+
+void VerifyGather(const Group& group, const OperandDesc& operand, const std::string& where,
+                  Faults* faults) {
+  const GatherDesc& gather = *operand.gather;
+  if (gather.indices >= group.operands.size()) {
+    faults->Add(where, "is gathered by operand ", static_cast<int>(gather.indices), " of ",
+                group.operands.size());
+    return;
+  }
+  const OperandDesc& indices = group.operands[gather.indices];
+  const std::string by = OperandText(group, gather.indices);
+  if (gather.bound < 1 || gather.bound > kMaxExtent || gather.stride < 0 ||
+      gather.stride > kMaxExtent) {
+    faults->Add(where, "is gathered with bound ", gather.bound, " and stride ", gather.stride);
+  }
+  if (operand.resident || operand.dram_layout != DramLayout::kStrided ||
+      operand.local_layout != LocalLayout::kDense) {
+    faults->Add(where, "is gathered, but not from strided DRAM into a dense tile");
+  }
+  if (indices.gather || IsFloat(indices.type) || indices.type == ElementType::kBool ||
+      TypeBits(indices.type) < 8 || indices.local_layout != LocalLayout::kDense) {
+    faults->Add(where, "is gathered by ", by, ", which does not hold a dense tile of integers");
+  }
+  bool whole = indices.axes.size() <= kMaxAxes;
+  unsigned chosen = 0;
+  for (const AxisDesc& axis : indices.axes) {
+    for (const TermDesc& term : axis.terms) {
+      whole = whole && term.dim < group.dims.size();
+      if (whole) chosen |= 1u << term.dim;
+    }
+    whole = whole && IsWholeDimension(group, axis);
+  }
+  for (const AxisDesc& axis : operand.axes) {
+    for (const TermDesc& term : axis.terms) {
+      if ((chosen >> term.dim & 1) != 0) whole = whole && IsWholeDimension(group, axis);
+    }
+  }
+  if (!whole || (chosen & ~unsigned{DimsOf(operand)}) != 0) {
+    faults->Add(where, "and its indices, ", by, ", do not cover the same whole dimensions");
+  }
+}
+
 // Elements from the region's start to behind the last one that a transfer may touch.
 std::optional<int64_t> DramElements(const OperandDesc& operand) {
   int64_t elements = 1;
+  if (operand.gather) {
+    const auto reach = CheckedMul(operand.gather->bound - 1, operand.gather->stride);
+    if (!reach || *reach > kMaxExtent) return std::nullopt;
+    elements += *reach;
+  }
   for (const AxisDesc& axis : operand.axes) {
     const auto next = operand.dram_layout == DramLayout::kPacked
                           ? CheckedMul(elements, axis.bound)
@@ -225,6 +278,7 @@ void VerifyGroupTables(const Program& program, const Group& group, const std::st
     }
     if (std::isnan(operand.pad_value)) faults->Add(text, "its pad value is not a number");
     if (!sane) continue;
+    if (operand.gather) VerifyGather(group, operand, text, faults);
     VerifyPlace(program, group, operand, text, faults);
     VerifyDram(program, operand, text, faults);
   }

@@ -6,6 +6,7 @@
 #include "machine/verifier.h"
 #include "machine/verify_parts.h"
 #include "support/checked.h"
+#include "support/tensor.h"
 
 namespace dla::machine {
 namespace {
@@ -109,6 +110,42 @@ void VerifyBuffers(const Program& program, Faults* faults) {
   }
 }
 
+// The bytes that a strided value takes from its base on; nothing if they are impossible.
+std::optional<int64_t> SpanBytes(const ValueDesc& value) {
+  std::optional<int64_t> last = 0;
+  if (value.strides.size() != value.shape.size()) return std::nullopt;
+  for (size_t a = 0; a < value.shape.size(); ++a) {
+    if (value.shape[a] < 0 || value.strides[a] < 0) return std::nullopt;
+    if (value.shape[a] == 0) return 0;
+    const auto step = CheckedMul(value.shape[a] - 1, value.strides[a]);
+    last = step && last ? CheckedAdd(*last, *step) : std::nullopt;
+  }
+  if (!last || *last >= kMaxExtent) return std::nullopt;
+  return TypeBytes(value.type, *last + 1);
+}
+
+void VerifyValue(const Program& program, const ValueDesc& value, Faults* faults) {
+  const std::string where = Concat("value '", value.name, "'");
+  if (value.group < -1 || value.group >= static_cast<int64_t>(program.groups.size())) {
+    faults->Add(where, "there is no group ", value.group);
+  }
+  if (value.place == ValuePlace::kNowhere) return;
+  const bool on_chip = value.place == ValuePlace::kMemory;
+  if (value.space >= (on_chip ? program.target.memories.size() : program.regions.size())) {
+    faults->Add(where, "there is no ", on_chip ? "memory " : "region ", value.space);
+    return;
+  }
+  const int64_t room =
+      on_chip ? program.target.memories[value.space].bytes : program.regions[value.space].bytes;
+  const auto bytes = SpanBytes(value);
+  if (!bytes || !CountElements(value.shape)) {
+    faults->Add(where, "its shape is impossible or too large");
+  } else if (value.base < 0 || *bytes > room || value.base > room - *bytes) {
+    faults->Add(where, "base ", value.base, " with ", *bytes, " bytes is not within the ", room,
+                " bytes of its ", on_chip ? "memory" : "region");
+  }
+}
+
 }  // namespace
 
 void VerifyTables(const Program& program, int64_t constant_bytes, Faults* faults) {
@@ -121,6 +158,10 @@ void VerifyTables(const Program& program, int64_t constant_bytes, Faults* faults
   VerifyPorts(program, program.inputs, RegionKind::kInput, "input", faults);
   VerifyPorts(program, program.outputs, RegionKind::kOutput, "output", faults);
   VerifyBuffers(program, faults);
+  for (const ValueDesc& value : program.values) {
+    if (faults->full()) break;
+    VerifyValue(program, value, faults);
+  }
   // A program may come without predictions.
   if (!program.predicted.empty() && program.predicted.size() != program.groups.size()) {
     faults->Add("predicted counters", "there are ", program.predicted.size(), ", and ",

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <random>
 
+#include "runtime/dump.h"
 #include "runtime/group_runner.h"
 
 namespace dla::runtime {
@@ -107,6 +108,15 @@ Status RunGroup(const Program& program, const RunOptions& options, const Group& 
   return Status();
 }
 
+// Reads the wanted values that are whole after this group.
+void DumpAfter(const Program& program, const RunOptions& options, int32_t group, Storage* values,
+               RunResult* result) {
+  for (size_t i = 0; i < options.dump.size() && values != nullptr; ++i) {
+    const machine::ValueDesc& value = program.values[options.dump[i]];
+    if (value.group == group) result->dumped[i] = ReadValue(value, values);
+  }
+}
+
 }  // namespace
 
 Result<RunResult> Run(const Program& program, const RunOptions& options,
@@ -122,16 +132,27 @@ Result<RunResult> Run(const Program& program, const RunOptions& options,
   std::optional<Shadow> shadow;
   if (options.check) shadow.emplace(program);
   Datapath datapath(program, values);
+  // The sink of the groups' own clocks.
+  const TraceSink trace = [&](TraceEvent event) {
+    event.group = static_cast<int64_t>(result.groups.size()) - 1;
+    event.begin += result.total.counters.cycles;
+    event.end += result.total.counters.cycles;
+    options.trace(event);
+  };
   const GroupRunner::Machine machine = {.datapath = &datapath,
                                         .storage = values,
                                         .shadow = shadow ? &*shadow : nullptr,
-                                        .jitter = options.jitter ? &random : nullptr};
+                                        .jitter = options.jitter ? &random : nullptr,
+                                        .trace = options.trace ? &trace : nullptr};
   result.total.counters.memory.resize(program.target.memories.size());
+  result.dumped.resize(options.dump.size());
+  DumpAfter(program, options, -1, values, &result);
   for (const Group& group : program.groups) {
     if (shadow) shadow->BeginGroup(static_cast<int32_t>(result.groups.size()));
     GroupRun& run = result.groups.emplace_back();
     DLA_RETURN_IF_ERROR(RunGroup(program, options, group, machine, &run));
     AddTo(run, &result.total);
+    DumpAfter(program, options, static_cast<int32_t>(result.groups.size()) - 1, values, &result);
     if (options.progress) {
       options.progress(static_cast<int64_t>(result.groups.size()),
                        static_cast<int64_t>(program.groups.size()));

@@ -26,6 +26,11 @@ struct RunOptions {
   Mode mode = Mode::kBoth;
   bool check = false;              // shadow every scratchpad byte (runtime/shadow.h)
   std::optional<uint64_t> jitter;  // seed of random delays; cycles are then not the machine's
+  // Positions in Program::values that lie somewhere: read right after their groups. Not in timed
+  // mode.
+  std::vector<size_t> dump;
+  // Called with every stretch of time that an engine works or stands still; may be empty.
+  TraceSink trace;
   // Called after each group with how many are done; may be empty.
   std::function<void(int64_t done, int64_t groups)> progress;
 };

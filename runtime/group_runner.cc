@@ -45,6 +45,7 @@ GroupRunner::GroupRunner(const machine::Program& program, const Group& group, co
       storage_(machine.storage),
       shadow_(machine.shadow),
       jitter_(machine.jitter),
+      trace_(machine.trace),
       ahead_{Cursor(group, Engine::kLoad), Cursor(group, Engine::kStore)} {
   for (int e = 0; e < kEngineCount; ++e) engines_.emplace_back(group, static_cast<Engine>(e));
 }
@@ -159,12 +160,17 @@ Status GroupRunner::Serve(Engine engine) {
     } else {
       tally.Read(operand.memory, bytes);
     }
+    if (operand.gather) {
+      const OperandDesc& indices = group_.operands[operand.gather->indices];
+      const Tile list = TileOf(group_, indices, state.cursor.step());
+      tally.Read(indices.memory, list.elements * ElementBytes(indices));
+    }
     if (shadow_ != nullptr) {
-      DLA_RETURN_IF_ERROR(load ? shadow_->Load(operand, tile)
+      DLA_RETURN_IF_ERROR(load ? shadow_->Load(group_, operand, tile, state.cursor.step())
                                : shadow_->Store(group_, number, state.cursor.step()));
     }
     if (storage_ == nullptr) continue;
-    DLA_RETURN_IF_ERROR(load ? storage_->Load(operand, tile) : storage_->Store(operand, tile));
+    DLA_RETURN_IF_ERROR(Transfer(operand, tile, load, state.cursor.step()));
   }
   const auto descriptors = static_cast<int64_t>(state.open.size());
   state.open.clear();
@@ -178,12 +184,19 @@ Status GroupRunner::Serve(Engine engine) {
   return Status();
 }
 
+Status GroupRunner::Transfer(const OperandDesc& operand, const Tile& tile, bool load,
+                             const Step& step) {
+  if (!load) return storage_->Store(operand, tile);
+  if (operand.gather) return storage_->Gather(group_, operand, tile, step);
+  return storage_->Load(operand, tile);
+}
+
 void GroupRunner::CountDescriptor(const OperandDesc& operand, const Tile& tile, bool load,
                                   int64_t* bus_bytes) {
   machine::Counters& counters = run_->counters;
   auto& traffic = counters.traffic[static_cast<size_t>(operand.cls)];
   auto& memory = counters.memory[operand.memory];
-  const Runs runs = RunsOf(operand, tile);
+  const Runs runs = RunsOf(group_, operand, tile);
   const int64_t size = ElementBytes(operand);
   const int64_t bytes = tile.elements * size;
   const int64_t bus = machine::BusBytes(program_.target.dram, runs.run_elements * size, runs.count);
@@ -223,15 +236,27 @@ Status GroupRunner::Compute(Engine engine, const Instruction& instruction) {
 }
 
 void GroupRunner::Stall(Engine engine, StallCause cause, int64_t until) {
-  EngineState& state = State(engine);
+  const EngineState& state = State(engine);
   if (until <= state.time) return;
   Times(engine).stall[static_cast<size_t>(cause)] += until - state.time;
-  state.time = until;
+  Spend(engine, until - state.time, cause);
 }
 
 void GroupRunner::Busy(Engine engine, int64_t cycles) {
-  State(engine).time += cycles;
   Times(engine).busy += cycles;
+  Spend(engine, cycles, std::nullopt);
+}
+
+void GroupRunner::Spend(Engine engine, int64_t cycles, std::optional<StallCause> stall) {
+  EngineState& state = State(engine);
+  if (trace_ != nullptr && cycles > 0) {
+    (*trace_)({.engine = engine,
+               .begin = state.time,
+               .end = state.time + cycles,
+               .stall = stall,
+               .step = state.cursor.done() ? run_->steps : state.cursor.step().number});
+  }
+  state.time += cycles;
 }
 
 int64_t GroupRunner::Delay() {

@@ -24,13 +24,14 @@ namespace dla::runtime {
 
 class GroupRunner {
  public:
-  // What runs share. `storage`, `shadow` and `jitter` may be null: no values, no checks, no random
-  // delays.
+  // What runs share. All may be null but `datapath`: no values, no checks, no random delays, no
+  // trace.
   struct Machine {
     Datapath* datapath = nullptr;
     Storage* storage = nullptr;
     Shadow* shadow = nullptr;
     std::mt19937_64* jitter = nullptr;
+    const TraceSink* trace = nullptr;  // with times that count from the group's start
   };
   GroupRunner(const machine::Program& program, const machine::Group& group, const GroupPlan& plan,
               const Machine& machine);
@@ -62,6 +63,9 @@ class GroupRunner {
   void Open(machine::Engine engine, const machine::Instruction& instruction);
   Result<bool> TryTransfer(machine::Engine engine, const machine::Instruction& instruction);
   Status Serve(machine::Engine engine);
+  // Moves the bytes of one descriptor.
+  Status Transfer(const machine::OperandDesc& operand, const Tile& tile, bool load,
+                  const Step& step);
   void CountDescriptor(const machine::OperandDesc& operand, const Tile& tile, bool load,
                        int64_t* bus_bytes);
   Status Check(const machine::Instruction& instruction, const Step& step);
@@ -71,6 +75,8 @@ class GroupRunner {
   int64_t NextTicket(machine::Engine engine);
   void Stall(machine::Engine engine, StallCause cause, int64_t until);
   void Busy(machine::Engine engine, int64_t cycles);
+  // The engine spends this time, working or (with a cause) waiting.
+  void Spend(machine::Engine engine, int64_t cycles, std::optional<StallCause> stall);
   int64_t Delay();
   Status Finish();
   std::string Blocked() const;
@@ -85,6 +91,7 @@ class GroupRunner {
   Storage* storage_;
   Shadow* shadow_;
   std::mt19937_64* jitter_;
+  const TraceSink* trace_;
   GroupRun* run_ = nullptr;
   std::vector<EngineState> engines_;  // indexed by Engine
   std::array<Cursor, 2> ahead_;       // load, store: at their next kBus

@@ -3,6 +3,8 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -49,8 +51,18 @@ struct GroupRun {
   std::string_view bound_by() const;
 };
 
+// A stretch of time of one engine.
+struct TraceEvent {
+  machine::Engine engine = machine::Engine::kLoad;
+  int64_t begin = 0, end = 0;       // cycles from the program's start
+  std::optional<StallCause> stall;  // none: it works
+  int64_t group = 0, step = 0;
+};
+using TraceSink = std::function<void(const TraceEvent&)>;
+
 struct RunResult {
   std::vector<Tensor> outputs;   // in the order of Program::outputs; none in timed mode
+  std::vector<Tensor> dumped;    // in the order of RunOptions::dump
   std::vector<GroupRun> groups;  // in program order
   GroupRun total;
 };

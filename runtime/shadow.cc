@@ -113,7 +113,33 @@ void Shadow::Write(const OperandDesc& operand, const Tile& tile, Cell cell) {
   }
 }
 
-Status Shadow::Load(const OperandDesc& operand, const Tile& tile) {
+Status Shadow::Gather(const Group& group, const OperandDesc& operand, const Tile& tile,
+                      const Step& step) {
+  const OperandDesc& indices = group.operands[operand.gather->indices];
+  DLA_RETURN_IF_ERROR(Expect(indices, TileOf(group, indices, step), CellOf(indices), "gather"));
+  if (IsWritten(program_.regions[operand.region].kind)) {
+    // As the same tile of each entry in turn: the identity of what lies in DRAM.
+    OperandDesc entry = operand;
+    entry.gather.reset();
+    for (int64_t i = 0; i < operand.gather->bound; ++i) {
+      entry.dram_base = operand.dram_base + i * operand.gather->stride;
+      for (const ElementRow& row : RowsOf(entry, tile)) {
+        for (int64_t k = 0; k < row.count; ++k) {
+          const int64_t byte = row.element + k * row.element_step;
+          if (regions_[operand.region].At(byte).space != Cell::kNothing) continue;
+          return Malformed("gather from operand '", operand.value, "': byte ", byte, " of region '",
+                           program_.regions[operand.region].name, "' was never stored");
+        }
+      }
+    }
+  }
+  Write(operand, tile, CellOf(operand));
+  return Status();
+}
+
+Status Shadow::Load(const Group& group, const OperandDesc& operand, const Tile& tile,
+                    const Step& step) {
+  if (operand.gather) return Gather(group, operand, tile, step);
   const bool written = IsWritten(program_.regions[operand.region].kind);
   const int64_t size = ElementBytes(operand);
   Cell cell = CellOf(operand);

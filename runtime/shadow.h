@@ -26,7 +26,8 @@ class Shadow {
   // What follows belongs to the group with this number.
   void BeginGroup(int32_t group) { group_ = group; }
   // What one executed instruction reads and writes. Called in the order of execution.
-  Status Load(const machine::OperandDesc& operand, const Tile& tile);
+  Status Load(const machine::Group& group, const machine::OperandDesc& operand, const Tile& tile,
+              const Step& step);
   Status Store(const machine::Group& group, uint8_t operand, const Step& step);
   Status Array(const machine::Group& group, const ArrayPlan& plan,
                const machine::Instruction& instruction, const Step& step);
@@ -45,6 +46,9 @@ class Shadow {
   Status ExpectInMemory(const machine::OperandDesc& operand, int64_t address, const Cell& expected,
                         const char* reader) const;
   void Write(const machine::OperandDesc& operand, const Tile& tile, Cell cell);
+  // The load of a gathered tile: its indices are there, and every entry that they could name.
+  Status Gather(const machine::Group& group, const machine::OperandDesc& operand, const Tile& tile,
+                const Step& step);
   // The operand that was loaded into the buffer of `stored`, if no engine of the group writes it.
   const machine::OperandDesc* LoadedInto(const machine::Group& group, uint8_t stored) const;
   Status ReadProgram(const machine::Group& group, const MicroProgram& program, const Step& step,

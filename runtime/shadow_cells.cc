@@ -11,14 +11,22 @@ using machine::LocalLayout;
 using machine::OperandDesc;
 
 uint32_t Spaces::OfOperand(const OperandDesc& operand, int32_t group) {
+  if (operand.gather) {
+    return Named(Concat(operand.value, "' gathered by operand ", int{operand.gather->indices},
+                        " of group ", group, ", '"));
+  }
   if (operand.dram_layout != DramLayout::kNone) return operand.region + 1;
   if (operand.resident) {
     const int64_t buffer = BufferOf(operand, group);
     if (buffer >= 0) return kFirstBuffer + static_cast<uint32_t>(buffer);
   }
+  return Named(operand.value);
+}
+
+uint32_t Spaces::Named(const std::string& name) {
   const auto [entry, is_new] =
-      named_.emplace(operand.value, kFirstName + static_cast<uint32_t>(names_.size()));
-  if (is_new) names_.push_back(operand.value);
+      named_.emplace(name, kFirstName + static_cast<uint32_t>(names_.size()));
+  if (is_new) names_.push_back(name);
   return entry->second;
 }
 
@@ -56,12 +64,17 @@ std::string Spaces::Describe(const Cell& cell) const {
 
 namespace {
 
+// Of a gathered tile only the chip knows what it holds.
+DramLayout LayoutOf(const OperandDesc& operand) {
+  return operand.gather ? DramLayout::kNone : operand.dram_layout;
+}
+
 // Element strides of the axes as in Cell::element: bytes in DRAM, or row-major in the value.
 AxisArray ElementSteps(const OperandDesc& operand, const Tile& tile) {
   AxisArray steps{};
   int64_t inner = 1;
   for (size_t a = operand.axes.size(); a-- > 0;) {
-    switch (operand.dram_layout) {
+    switch (LayoutOf(operand)) {
       case DramLayout::kNone:
         steps[a] = operand.resident ? operand.axes[a].local_stride * ElementBytes(operand) : inner;
         inner *= operand.axes[a].bound;
@@ -79,7 +92,7 @@ AxisArray ElementSteps(const OperandDesc& operand, const Tile& tile) {
 }
 
 int64_t FirstElement(const OperandDesc& operand, const Tile& tile, const AxisArray& steps) {
-  if (operand.dram_layout != DramLayout::kNone) {
+  if (LayoutOf(operand) != DramLayout::kNone) {
     return DramOffset(operand, tile) * ElementBytes(operand);
   }
   int64_t element = operand.resident ? tile.address : 0;

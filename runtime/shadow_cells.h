@@ -36,6 +36,7 @@ class Spaces {
   std::string Describe(const Cell& cell) const;
 
  private:
+  uint32_t Named(const std::string& name);
   // The buffer that a resident lies in: the longest-lived that holds its address in this group.
   int64_t BufferOf(const machine::OperandDesc& operand, int32_t group) const;
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <optional>
+#include <string>
 
 #include "runtime/strided_copy.h"
 
@@ -65,6 +67,47 @@ int64_t ChipByte(const OperandDesc& operand, const Tile& tile) {
   return tile.address + (dense ? LocalOffset(operand, tile) * ElementBytes(operand) : 0);
 }
 
+// A loop over the indices of a gathered tile; strides in elements.
+struct GatherLoop {
+  int64_t length = 1;
+  int64_t to_stride = 0, from_stride = 0, index_stride = 0;
+};
+
+// The integer of that type, as one of 64 bits; sets `is_huge` where it does not fit.
+int64_t IntegerAt(ElementType type, const uint8_t* at, bool* is_huge) {
+  const auto read = [at](auto value) {
+    std::memcpy(&value, at, sizeof(value));
+    return value;
+  };
+  switch (type) {
+    case ElementType::kI8:
+      return read(int8_t{});
+    case ElementType::kU8:
+      return read(uint8_t{});
+    case ElementType::kI16:
+      return read(int16_t{});
+    case ElementType::kU16:
+      return read(uint16_t{});
+    case ElementType::kI32:
+      return read(int32_t{});
+    case ElementType::kU32:
+      return read(uint32_t{});
+    default:
+      break;
+  }
+  const int64_t value = read(int64_t{});
+  *is_huge = type == ElementType::kU64 && value < 0;
+  return value;
+}
+
+// The number of the entry that an index names; nothing if there is none.
+std::optional<int64_t> EntryAt(ElementType type, const uint8_t* at, int64_t bound) {
+  bool is_huge = false;
+  const int64_t index = IntegerAt(type, at, &is_huge);
+  if (is_huge || index < -bound || index >= bound) return std::nullopt;
+  return index < 0 ? index + bound : index;
+}
+
 }  // namespace
 
 Storage::Storage(const machine::Program& program) : program_(&program) {
@@ -113,6 +156,7 @@ Status Storage::CheckBounds(const OperandDesc& operand, const Tile& tile, bool d
                      "', which has ", memory.bytes);
   }
   if (!dram) return Status();
+  if (operand.gather) dram_last += (operand.gather->bound - 1) * operand.gather->stride;
   const int64_t dram_begin = DramOffset(operand, tile);
   if (dram_begin < 0 || (dram_begin + dram_last + 1) * size > RegionBytes(operand.region)) {
     return Malformed("operand '", operand.value, "': elements [", dram_begin, ", ",
@@ -137,6 +181,65 @@ Status Storage::Load(const OperandDesc& operand, const Tile& tile) {
   }
   BoxOf(operand, tile, true).Run(to, from, size);
   return Status();
+}
+
+Status Storage::NoEntry(const OperandDesc& operand, const OperandDesc& indices,
+                        const uint8_t* at) const {
+  bool is_huge = false;
+  const int64_t index = IntegerAt(indices.type, at, &is_huge);
+  const auto name = [&](const OperandDesc& o) {  // of the value that it is a part of
+    const bool known = o.dram_layout != DramLayout::kNone;
+    return known ? program_->regions[o.region].name : o.value;
+  };
+  return Malformed("index ", is_huge ? Concat(static_cast<uint64_t>(index)) : std::to_string(index),
+                   " in '", name(indices), "' is outside the ", operand.gather->bound,
+                   " entries of '", name(operand), "'");
+}
+
+Status Storage::Gather(const machine::Group& group, const OperandDesc& operand, const Tile& tile,
+                       const Step& step) {
+  const machine::GatherDesc& gather = *operand.gather;
+  const OperandDesc& indices = group.operands[gather.indices];
+  const Tile index_tile = TileOf(group, indices, step);
+  DLA_RETURN_IF_ERROR(CheckBounds(indices, index_tile, false));
+  DLA_RETURN_IF_ERROR(CheckBounds(operand, tile, true));
+  const int64_t size = ElementBytes(operand);
+  const uint32_t gathered = GatheredAxes(group, operand);
+  CopyBox entry;                  // what one index moves
+  std::vector<GatherLoop> loops;  // over the indices of the tile
+  for (size_t a = 0; a < operand.axes.size(); ++a) {
+    const machine::AxisDesc& axis = operand.axes[a];
+    if ((gathered >> a & 1U) == 0) {
+      entry.Add(tile.length[a], axis.local_stride, axis.dram_stride);
+      continue;
+    }
+    GatherLoop loop = {
+        .length = tile.length[a], .to_stride = axis.local_stride, .from_stride = axis.dram_stride};
+    for (const machine::AxisDesc& other : indices.axes) {
+      if (other.terms == axis.terms) loop.index_stride = other.local_stride;
+    }
+    loops.push_back(loop);
+  }
+  uint8_t* to = Scratchpad(operand.memory) + ChipByte(operand, tile);
+  const uint8_t* from = ReadRegion(operand.region) + DramOffset(operand, tile) * size;
+  const uint8_t* list = Scratchpad(indices.memory) + ChipByte(indices, index_tile);
+  std::vector<int64_t> position(loops.size(), 0);
+  while (true) {
+    int64_t to_element = 0, from_element = 0, index_element = 0;
+    for (size_t i = 0; i < loops.size(); ++i) {
+      to_element += position[i] * loops[i].to_stride;
+      from_element += position[i] * loops[i].from_stride;
+      index_element += position[i] * loops[i].index_stride;
+    }
+    const std::optional<int64_t> index =
+        EntryAt(indices.type, list + index_element * ElementBytes(indices), gather.bound);
+    if (!index) return NoEntry(operand, indices, list + index_element * ElementBytes(indices));
+    CopyBox box = entry;
+    box.Run(to + to_element * size, from + (from_element + *index * gather.stride) * size, size);
+    size_t i = loops.size();
+    while (i > 0 && ++position[i - 1] == loops[i - 1].length) position[--i] = 0;
+    if (i == 0) return Status();
+  }
 }
 
 Status Storage::Store(const OperandDesc& operand, const Tile& tile) {

@@ -28,11 +28,18 @@ class Storage {
   // Moves the tile of a descriptor; `tile` is not empty.
   Status Load(const machine::OperandDesc& operand, const Tile& tile);
   Status Store(const machine::OperandDesc& operand, const Tile& tile);
+  // Loads the tile of a gathered operand (machine/program.h) in this step; the tile of its indices
+  // lies on chip. Fails with kMalformed where an index names no entry.
+  Status Gather(const machine::Group& group, const machine::OperandDesc& operand, const Tile& tile,
+                const Step& step);
   // Copies on chip, between two buffers that hold the same tile.
   Status Move(const machine::OperandDesc& from, const Tile& from_tile,
               const machine::OperandDesc& to, const Tile& to_tile);
 
  private:
+  // What to say of an index that names no entry of a gathered operand.
+  Status NoEntry(const machine::OperandDesc& operand, const machine::OperandDesc& indices,
+                 const uint8_t* at) const;
   Status CheckBounds(const machine::OperandDesc& operand, const Tile& tile, bool dram) const;
 
   const machine::Program* program_;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "machine/tile.h"
+
 namespace dla::runtime {
 
 using machine::AxisDesc;
@@ -73,14 +75,27 @@ int64_t DramOffset(const OperandDesc& operand, const Tile& tile) {
   return offset;
 }
 
-Runs RunsOf(const OperandDesc& operand, const Tile& tile) {
+uint32_t GatheredAxes(const Group& group, const OperandDesc& operand) {
+  if (!operand.gather) return 0;
+  const uint32_t dims = machine::DimsOf(group.operands[operand.gather->indices]);
+  uint32_t mask = 0;
+  for (size_t a = 0; a < operand.axes.size(); ++a) {
+    for (const machine::TermDesc& term : operand.axes[a].terms) {
+      if ((dims >> term.dim & 1) != 0) mask |= uint32_t{1} << a;
+    }
+  }
+  return mask;
+}
+
+Runs RunsOf(const Group& group, const OperandDesc& operand, const Tile& tile) {
   if (tile.elements == 0) return {};
   if (operand.dram_layout == DramLayout::kPacked) return {tile.elements, 1};
   // Axes by ascending stride; the run grows while the next axis continues exactly where it ends.
   std::array<std::pair<int64_t, int64_t>, machine::kMaxAxes> axes{};
   size_t count = 0;
+  const uint32_t gathered = GatheredAxes(group, operand);
   for (size_t a = 0; a < operand.axes.size(); ++a) {
-    if (tile.length[a] <= 1) continue;
+    if (tile.length[a] <= 1 || (gathered >> a & 1U) != 0) continue;
     const std::pair<int64_t, int64_t> axis = {operand.axes[a].dram_stride, tile.length[a]};
     size_t place = count++;
     for (; place > 0 && axes[place - 1] > axis; --place) axes[place] = axes[place - 1];

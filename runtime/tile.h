@@ -36,12 +36,15 @@ int64_t LocalOffset(const machine::OperandDesc& operand, const Tile& tile);
 // tile's start (kPacked).
 int64_t DramOffset(const machine::OperandDesc& operand, const Tile& tile);
 
+// The axes (bits) of a gathered operand that have a dimension of its indices; 0 for others.
+uint32_t GatheredAxes(const machine::Group& group, const machine::OperandDesc& operand);
+
 // The maximal contiguous runs of a transfer of the tile: every run has `run_elements`.
 struct Runs {
   int64_t run_elements = 0;
   int64_t count = 0;
 };
-Runs RunsOf(const machine::OperandDesc& operand, const Tile& tile);
+Runs RunsOf(const machine::Group& group, const machine::OperandDesc& operand, const Tile& tile);
 
 inline int64_t ElementBytes(const machine::OperandDesc& operand) {
   return TypeBytes(operand.type, 1);

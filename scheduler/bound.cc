@@ -32,7 +32,7 @@ BoundTables::BoundTables(const ir::Nest& nest, const machine::Target& target,
     OperandTable table = {
         .axes = {},
         .footprint = Footprint(operand, element_bytes, IsPackedWeight(nest, static_cast<int>(o)),
-                               target.dram),
+                               target.dram, nest.GatheredAxes(static_cast<int>(o))),
         .spill_footprint = Footprint(operand, partial_bytes, true, target.dram),
         .dims = DependenceMask(nest, static_cast<int>(o))};
     for (const ir::Axis& axis : operand.axes) {

@@ -80,10 +80,11 @@ CycleModel::CycleModel(const ir::Nest& nest, const machine::Target& target)
   for (int o = 0; o <= nest.output() + (contracts ? 1 : 0); ++o) {
     const int operand = o > nest.output() ? kAccumulator : o;
     const int64_t element_bytes = TypeBytes(TypeOf(nest, target, operand), 1);
-    OperandTable table = {.axes = {},
-                          .footprint = Footprint(OperandOf(nest, operand), element_bytes,
-                                                 IsPacked(nest, operand), target.dram),
-                          .element_bytes = element_bytes};
+    OperandTable table = {
+        .axes = {},
+        .footprint = Footprint(OperandOf(nest, operand), element_bytes, IsPacked(nest, operand),
+                               target.dram, GatheredAxes(nest, operand)),
+        .element_bytes = element_bytes};
     table.axes.resize(OperandOf(nest, operand).axes.size());
     operands_.push_back(std::move(table));
   }
@@ -187,6 +188,18 @@ int64_t CycleModel::BusBytes(const OperandTable& table, int64_t* bytes) {
   return *bytes == 0 ? 0 : table.footprint.BusBytes(axis_lengths_);
 }
 
+// The load of a gathered tile reads its indices on chip; axis_lengths_ are those of the tile.
+void CycleModel::AddIndices(int operand, std::array<int64_t, machine::kMaxMemories>* bytes) const {
+  const uint32_t gathered = GatheredAxes(nest_, operand);
+  if (gathered == 0) return;
+  const int indices = nest_.operands[At(operand)].gather->indices;
+  int64_t read = TypeBytes(nest_.operands[At(indices)].type, 1);
+  for (size_t a = 0; a < axis_lengths_.size(); ++a) {
+    if ((gathered >> a & 1U) != 0) read *= axis_lengths_[a];
+  }
+  (*bytes)[At(PlaceOf(mapping_, indices).memory)] += read;
+}
+
 CycleModel::Step CycleModel::Compute(uint32_t first, uint32_t last) {
   struct Open {  // a transfer of several descriptors
     int64_t bus_bytes = 0, descriptors = 0;
@@ -220,6 +233,7 @@ CycleModel::Step CycleModel::Compute(uint32_t first, uint32_t last) {
     transfer.bus_bytes += bus_bytes;
     transfer.bytes[At(place.memory)] += bytes;
     ++transfer.descriptors;
+    AddIndices(t.operand, &transfer.bytes);
   }
   const auto cycles = [&](const Open& t) {
     return machine::BoundByMemories(target_, memories(t),

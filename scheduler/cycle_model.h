@@ -5,6 +5,7 @@
 // kind, and a run of equal steps ends as soon as the recurrence repeats itself.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -75,6 +76,7 @@ class CycleModel {
   bool SameKind(size_t d, int64_t a, int64_t b) const;
   const Step& StepAt(int64_t id);
   Step Compute(uint32_t first, uint32_t last);
+  void AddIndices(int operand, std::array<int64_t, machine::kMaxMemories>* bytes) const;
   int64_t BusBytes(const OperandTable& table, int64_t* bytes);
   void Repeat(const Step& step, int64_t times, Recurrence* recurrence);
 

@@ -2,20 +2,25 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "support/checked.h"
 
 namespace dla::scheduler {
 
 Footprint::Footprint(const ir::Operand& operand, int64_t element_bytes, bool packed,
-                     const machine::Dram& dram)
+                     const machine::Dram& dram, uint32_t gathered)
     : element_bytes_(element_bytes), burst_bytes_(dram.burst_bytes), packed_(packed) {
   by_stride_.resize(operand.axes.size());
   std::iota(by_stride_.begin(), by_stride_.end(), size_t{0});
+  const auto is_gathered = [&](size_t axis) { return (gathered >> axis & 1U) != 0; };
   std::stable_sort(by_stride_.begin(), by_stride_.end(), [&](size_t a, size_t b) {
-    return operand.axes[a].stride < operand.axes[b].stride;
+    return std::pair(is_gathered(a), operand.axes[a].stride) <
+           std::pair(is_gathered(b), operand.axes[b].stride);
   });
-  for (const size_t axis : by_stride_) strides_.push_back(operand.axes[axis].stride);
+  for (const size_t axis : by_stride_) {
+    strides_.push_back(is_gathered(axis) ? 0 : operand.axes[axis].stride);
+  }
 }
 
 int64_t Footprint::Rounded(int64_t run) const {

@@ -18,8 +18,9 @@ namespace dla::scheduler {
 class Footprint {
  public:
   // `packed`: tiles lie one after the other in DRAM. `element_bytes`: of the moved form.
+  // `gathered`: axes (bits) along which every index is a run of its own.
   Footprint(const ir::Operand& operand, int64_t element_bytes, bool packed,
-            const machine::Dram& dram);
+            const machine::Dram& dram, uint32_t gathered = 0);
 
   // Bus bytes of one tile with these clipped lengths (one an axis, all positive).
   int64_t BusBytes(std::span<const int64_t> lengths) const;
@@ -35,8 +36,8 @@ class Footprint {
   int64_t element_bytes_;
   int64_t burst_bytes_;
   bool packed_;
-  std::vector<size_t> by_stride_;  // axes, smallest stride first
-  std::vector<int64_t> strides_;   // of these axes, in that order
+  std::vector<size_t> by_stride_;  // axes, smallest stride first, gathered ones last
+  std::vector<int64_t> strides_;   // of these axes, in that order; 0: never continues a run
 };
 
 }  // namespace dla::scheduler

@@ -57,6 +57,8 @@ class Resolver {
     DLA_RETURN_IF_ERROR(Blocks());
     DLA_RETURN_IF_ERROR(Order());
     DLA_RETURN_IF_ERROR(Places());
+    const std::string gather = GatherFault(nest_, mapping_);
+    if (!gather.empty()) return Usage("operands: ", gather);
     DLA_RETURN_IF_ERROR(Fits(reserved_bytes));
     return mapping_;
   }

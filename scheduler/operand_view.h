@@ -30,6 +30,10 @@ inline OperandClass ClassOf(const ir::Nest& nest, int operand) {
   return operand == kAccumulator ? OperandClass::kPartial : nest.operands[At(operand)].cls;
 }
 
+inline uint32_t GatheredAxes(const ir::Nest& nest, int operand) {
+  return operand == kAccumulator ? 0 : nest.GatheredAxes(operand);
+}
+
 inline bool IsPacked(const ir::Nest& nest, int operand) {
   return operand == kAccumulator || IsPackedWeight(nest, operand);
 }

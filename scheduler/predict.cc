@@ -25,12 +25,28 @@ std::vector<AxisLengths> AxesOf(const ir::Nest& nest, const Mapping& mapping, in
   return axes;
 }
 
+// The load of a gathered tile reads its indices from the scratchpad. They are never clipped.
+void CountIndices(const ir::Nest& nest, const Mapping& mapping, const Transfer& transfer,
+                  const std::vector<AxisLengths>& axes, machine::Counters* counters) {
+  const ir::Operand& operand = OperandOf(nest, transfer.operand);
+  if (!operand.gather) return;
+  const uint32_t gathered = GatheredAxes(nest, transfer.operand);
+  int64_t elements = transfer.times;
+  for (size_t a = 0; a < axes.size(); ++a) {
+    elements *= (gathered >> a & 1U) != 0 ? axes[a].sum : axes[a].present;
+  }
+  const int indices = operand.gather->indices;
+  counters->memory[At(PlaceOf(mapping, indices).memory)].read_bytes +=
+      TypeBytes(nest.operands[At(indices)].type, elements);
+}
+
 // Adds what one transfer moves in the whole group.
 void CountTransfer(const ir::Nest& nest, const Mapping& mapping, const machine::Target& target,
                    const Transfer& transfer, machine::Counters* counters) {
   const int64_t element_bytes = TypeBytes(TypeOf(nest, target, transfer.operand), 1);
   const Footprint footprint(OperandOf(nest, transfer.operand), element_bytes,
-                            IsPacked(nest, transfer.operand), target.dram);
+                            IsPacked(nest, transfer.operand), target.dram,
+                            GatheredAxes(nest, transfer.operand));
   const std::vector<AxisLengths> axes = AxesOf(nest, mapping, transfer.operand);
   int64_t elements = transfer.times;
   int64_t present = transfer.times;
@@ -64,6 +80,7 @@ void CountTransfer(const ir::Nest& nest, const Mapping& mapping, const machine::
     traffic.load_bus_bytes += bus_bytes;
     memory.write_bytes += bytes;
     memory.load_bytes += bytes;
+    CountIndices(nest, mapping, transfer, axes, counters);
   }
 }
 

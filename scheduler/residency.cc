@@ -4,6 +4,7 @@
 
 #include "scheduler/group_costs.h"
 #include "scheduler/predict.h"
+#include "scheduler/transfers.h"
 #include "scheduler/value_flow.h"
 #include "support/checked.h"
 
@@ -87,7 +88,17 @@ class Planner {
            flow.writers.back() < flow.readers.back() &&
            graph_.values[At(root)].constant == nullptr &&
            std::none_of(flow.writers.begin(), flow.writers.end(), moves) &&
-           std::none_of(flow.readers.begin(), flow.readers.end(), moves);
+           std::none_of(flow.readers.begin(), flow.readers.end(), moves) &&
+           std::none_of(flow.readers.begin(), flow.readers.end(),
+                        [&](int g) { return IsGathered(g, root); });
+  }
+
+  // Does the group gather from the value? Only the load engine can, from DRAM.
+  bool IsGathered(int g, ir::ValueId root) const {
+    const std::vector<ir::Operand>& operands = nests_[At(g)].operands;
+    return std::any_of(operands.begin(), operands.end(), [&](const ir::Operand& operand) {
+      return operand.gather && RootOf(graph_, operand) == root;
+    });
   }
 
   bool Holds(size_t m, ir::ValueId root, const ValueFlow& flow, int64_t bytes) const {
@@ -98,7 +109,10 @@ class Planner {
     for (const int g : flow.readers) {
       for (int o = 0; o < nests_[At(g)].output(); ++o) {
         const ir::Operand& operand = nests_[At(g)].operands[At(o)];
-        if (RootOf(graph_, operand) == root) holds = holds && Reaches(m, operand.cls);
+        if (RootOf(graph_, operand) != root) continue;
+        // Indices are read by the load engine, which does not wait for moves.
+        holds = holds && (HoldsIndices(nests_[At(g)], o) ? memory.Holds(operand.cls)
+                                                         : Reaches(m, operand.cls));
       }
     }
     return holds;

@@ -1,6 +1,7 @@
 #include "scheduler/scheduler.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 #include <string>
 #include <vector>
@@ -108,6 +109,13 @@ void ListBuffers(const machine::Target& target, ScheduledGroup* group) {
   }
 }
 
+// Elements lie at multiples of their size, whatever the memory's alignment is; a buffer's bytes are
+// such a multiple.
+int64_t AlignmentOf(const machine::Memory& memory, int64_t bytes) {
+  constexpr int64_t kLargestElement = 8;
+  return std::max(memory.align_bytes, std::gcd(bytes, kLargestElement));
+}
+
 // Addresses in one scratchpad for all residents and tile buffers; false if no placement was found.
 bool PlaceMemory(int memory, const PlacementOptions& options, Schedule* schedule) {
   const machine::Memory& m = schedule->target.memories[At(memory)];
@@ -116,7 +124,7 @@ bool PlaceMemory(int memory, const PlacementOptions& options, Schedule* schedule
   for (Resident& resident : schedule->residents) {
     if (resident.memory != memory) continue;
     problem.buffers.push_back(
-        {resident.first_group, resident.end_group, resident.bytes, m.align_bytes});
+        {resident.first_group, resident.end_group, resident.bytes, AlignmentOf(m, resident.bytes)});
     addresses.push_back(&resident.address);
   }
   for (size_t g = 0; g < schedule->groups.size(); ++g) {
@@ -124,7 +132,7 @@ bool PlaceMemory(int memory, const PlacementOptions& options, Schedule* schedule
       if (buffer.memory != memory) continue;
       const int64_t first = static_cast<int64_t>(g);
       problem.buffers.push_back(
-          {first, first + 1, buffer.slot_bytes * buffer.slots, m.align_bytes});
+          {first, first + 1, buffer.slot_bytes * buffer.slots, AlignmentOf(m, buffer.slot_bytes)});
       addresses.push_back(&buffer.address);
     }
   }

@@ -74,6 +74,29 @@ void AddSpills(const ir::Nest& nest, const Mapping& mapping, std::vector<Transfe
 
 }  // namespace
 
+bool HoldsIndices(const ir::Nest& nest, int operand) {
+  for (const ir::Operand& other : nest.operands) {
+    if (other.gather && other.gather->indices == operand) return true;
+  }
+  return false;
+}
+
+std::string GatherFault(const ir::Nest& nest, const Mapping& mapping) {
+  for (int o = 0; o < nest.output(); ++o) {
+    const ir::Operand& operand = nest.operands[At(o)];
+    if (!operand.gather) continue;
+    const int indices = operand.gather->indices;
+    const OperandPlace& place = mapping.operands[At(o)];
+    if (place.resident || place.source >= 0) return "a gathered operand is loaded from DRAM";
+    if (mapping.operands[At(indices)].source >= 0) return "indices cannot be moved";
+    const bool loaded = !mapping.operands[At(indices)].resident;
+    if (loaded && Overlaps(nest, mapping, o) && !Overlaps(nest, mapping, indices)) {
+      return "indices need as many buffers as what they choose";
+    }
+  }
+  return "";
+}
+
 uint32_t CutMask(const ir::Nest& nest, const Mapping& mapping) {
   uint32_t mask = 0;
   for (size_t d = 0; d < nest.dimensions.size(); ++d) {
@@ -135,10 +158,14 @@ bool Overlaps(const ir::Nest& nest, const Mapping& mapping, int operand) {
 std::vector<Transfer> TransfersOf(const ir::Nest& nest, const Mapping& mapping) {
   std::vector<Transfer> loads;
   std::vector<Transfer> stores;
-  for (int o = 0; o < nest.output(); ++o) {
-    if (mapping.operands[At(o)].resident || nest.operands[At(o)].is_local) continue;
-    loads.push_back(LoadOf(nest, mapping, o));
-    loads.back().is_move = mapping.operands[At(o)].source >= 0;
+  for (const bool gathered : {false, true}) {
+    for (int o = 0; o < nest.output(); ++o) {
+      const ir::Operand& operand = nest.operands[At(o)];
+      if (operand.gather.has_value() != gathered) continue;
+      if (mapping.operands[At(o)].resident || operand.is_local) continue;
+      loads.push_back(LoadOf(nest, mapping, o));
+      loads.back().is_move = mapping.operands[At(o)].source >= 0;
+    }
   }
   if (nest.anchor == ir::Anchor::kContraction) AddSpills(nest, mapping, &loads, &stores);
   if (!mapping.operands[At(nest.output())].resident) {

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "ir/nest.h"
@@ -31,7 +32,8 @@ struct Transfer {
   int64_t times = 1;  // how often each tile of the operand moves
 };
 
-// All transfers, in program order: loads and moves by operand, then spills, then the output.
+// All transfers, in program order: loads and moves by operand, gathered ones behind the others (the
+// load engine reads their indices on chip), then spills, then the output.
 std::vector<Transfer> TransfersOf(const ir::Nest& nest, const Mapping& mapping);
 
 // The loops whose block indices number the successive tiles of an operand (or of kAccumulator).
@@ -39,6 +41,14 @@ uint32_t GenerationDims(const ir::Nest& nest, const Mapping& mapping, int operan
 
 // Ring slots of its tile buffer: 2 where it is double-buffered and has more than one tile.
 int RingSlots(const ir::Nest& nest, const Mapping& mapping, int operand);
+
+// Are some other operand's entries chosen by this one?
+bool HoldsIndices(const ir::Nest& nest, int operand);
+
+// What is wrong with the places of gathered operands and their indices; empty: nothing. The load
+// engine reads the indices on chip in the step in which it loads what they choose: so they are not
+// moved there by another engine, and not loaded later in the step.
+std::string GatherFault(const ir::Nest& nest, const Mapping& mapping);
 
 // Masks over dimensions.
 uint32_t CutMask(const ir::Nest& nest, const Mapping& mapping);

@@ -70,6 +70,8 @@ std::string VerifySchedule(const Schedule& schedule) {
   for (const ScheduledGroup& group : schedule.groups) {
     CheckMapping(group, &faults);
     CheckClasses(schedule, group, &faults);
+    const std::string gather = GatherFault(group.nest, group.mapping);
+    if (!gather.empty()) faults << group.name << ": " << gather << "\n";
   }
   std::vector<Live> live = LiveBuffers(schedule);
   std::stable_sort(live.begin(), live.end(),

@@ -47,6 +47,16 @@ Result<std::vector<int64_t>> RequireInts(const Graph& graph, const Node& node, i
                      ") is computed when the model runs; it must be constant");
 }
 
+Result<std::vector<int64_t>> KnownIndices(const Graph& graph, const Node& node, int position) {
+  const Value& value = InputValue(graph, node, position);
+  if (value.constant != nullptr) return RequireInts(graph, node, position, "indices");
+  if (value.type != ElementType::kI32 && value.type != ElementType::kI64) {
+    return Malformed("input '", value.name, "' (indices) has type ", TypeName(value.type),
+                     ", i32 or i64 is expected");
+  }
+  return std::vector<int64_t>();
+}
+
 std::optional<Shape> BroadcastShapes(const Shape& a, const Shape& b) {
   Shape result(std::max(a.size(), b.size()));
   for (size_t i = 0; i < result.size(); ++i) {

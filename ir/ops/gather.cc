@@ -1,4 +1,4 @@
-// Gather with constant indices: slices of the data, so that nothing is gathered at run time.
+// Gather: with constant indices slices of the data, otherwise a Take.
 #include <cstring>
 
 #include "ir/ops/ops.h"
@@ -31,8 +31,11 @@ Result<Picks> Resolve(const Node& node, const Shape& data, std::vector<int64_t> 
 Status Infer(const Graph& graph, const Node& node, std::vector<TensorType>* outputs) {
   const Value& data = InputValue(graph, node, 0);
   const Value& indices = InputValue(graph, node, 1);
-  DLA_ASSIGN_OR_RETURN(std::vector<int64_t> numbers, RequireInts(graph, node, 1, "indices"));
+  DLA_ASSIGN_OR_RETURN(std::vector<int64_t> numbers, KnownIndices(graph, node, 1));
   DLA_ASSIGN_OR_RETURN(const Picks picks, Resolve(node, data.shape, std::move(numbers)));
+  if (indices.constant == nullptr && data.shape[picks.axis] == 0) {
+    return Malformed("axis ", picks.axis, " has no entries");
+  }
   Shape shape(data.shape.begin(), data.shape.begin() + static_cast<int64_t>(picks.axis));
   shape.insert(shape.end(), indices.shape.begin(), indices.shape.end());
   shape.insert(shape.end(), data.shape.begin() + static_cast<int64_t>(picks.axis) + 1,
@@ -64,9 +67,13 @@ Status Evaluate(const Node& node, std::span<const TensorView> inputs, std::span<
 Status Lower(Rewriter* rewriter, const Node& node) {
   const Shape data = InputValue(rewriter->graph(), node, 0).shape;
   const Shape wanted = rewriter->value(node.outputs[0]).shape;
-  DLA_ASSIGN_OR_RETURN(std::vector<int64_t> numbers,
-                       RequireInts(rewriter->graph(), node, 1, "indices"));
+  DLA_ASSIGN_OR_RETURN(std::vector<int64_t> numbers, KnownIndices(rewriter->graph(), node, 1));
   DLA_ASSIGN_OR_RETURN(const Picks picks, Resolve(node, data, std::move(numbers)));
+  if (rewriter->value(node.inputs[1]).constant == nullptr) {
+    return TakeEntries(rewriter, node.inputs[0], picks.axis, node.inputs[1], wanted,
+                       node.outputs[0])
+        .status();
+  }
   DLA_ASSIGN_OR_RETURN(const ValueId picked,
                        Pick(rewriter, node.inputs[0], picks.axis, picks.indices));
   return Reshaped(rewriter, picked, wanted, node.outputs[0]).status();
@@ -79,7 +86,6 @@ const OpDef kGatherOp = {
     .min_inputs = 2,
     .max_inputs = 2,
     .attributes = kAttributes,
-    .note = "constant indices",
     .infer = Infer,
     .evaluate = Evaluate,
     .lower = Lower,

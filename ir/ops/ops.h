@@ -20,6 +20,10 @@ Result<std::vector<int64_t>> NormalizeAxes(const std::vector<int64_t>& axes, int
 Result<std::vector<int64_t>> RequireInts(const Graph& graph, const Node& node, int position,
                                          std::string_view what);
 
+// The integers of a constant operand of indices; none of one that is computed, if it has the type
+// of indices.
+Result<std::vector<int64_t>> KnownIndices(const Graph& graph, const Node& node, int position);
+
 // numpy's broadcast of two shapes; nothing if they do not fit.
 std::optional<Shape> BroadcastShapes(const Shape& a, const Shape& b);
 
@@ -48,7 +52,7 @@ std::span<const OpDef> SpaceRows();
 
 extern const OpDef kBatchNormalizationOp, kConcatOp, kConstantOfShapeOp, kConvOp, kCopyOp,
     kDropoutOp, kFlattenOp, kGatherOp, kGemmOp, kIdentityOp, kMatMulOp, kPadOp, kReshapeOp,
-    kResizeOp, kShapeOp, kSizeOp, kSliceOp, kSplitOp, kSqueezeOp, kStridedSliceOp, kTransposeOp,
-    kUnsqueezeOp, kUpsampleOp, kViewOp;
+    kResizeOp, kShapeOp, kSizeOp, kSliceOp, kSplitOp, kSqueezeOp, kStridedSliceOp, kTakeOp,
+    kTransposeOp, kUnsqueezeOp, kUpsampleOp, kViewOp;
 
 }  // namespace dla::ir

@@ -3,8 +3,9 @@
 namespace dla::ir {
 namespace {
 
-// Each piece is a copy, which the scheduler plans as a group of its own.
-constexpr size_t kMostPieces = 1024;
+// Each piece is a copy, which the scheduler plans as a group of its own. More than these are left
+// to the load engine, one index after the other.
+constexpr size_t kMostPieces = 64;
 
 struct Piece {
   int64_t start = 0, step = 1, size = 1;  // step 0: one entry, repeated
@@ -45,7 +46,37 @@ Result<ValueId> AddPiece(Rewriter* rewriter, ValueId value, size_t axis, const P
   return rewriter->Add("Broadcast", {slice}, {{"shape", repeated}});
 }
 
+// The value as the operand of a Take along `axis`.
+Result<ValueId> AsTaken(Rewriter* rewriter, ValueId value, size_t axis) {
+  const Shape shape = rewriter->value(value).shape;
+  const auto at = shape.begin() + static_cast<int64_t>(axis);
+  return Reshaped(rewriter, value,
+                  {ElementCount({shape.begin(), at}), *at, ElementCount({at + 1, shape.end()})});
+}
+
+Result<ValueId> TakeListed(Rewriter* rewriter, ValueId value, size_t axis,
+                           const std::vector<int64_t>& indices, ValueId output) {
+  Tensor list = Tensor::Zeros({ElementType::kI32, {static_cast<int64_t>(indices.size())}});
+  for (size_t i = 0; i < indices.size(); ++i) {
+    WriteInt(&list, static_cast<int64_t>(i), indices[i]);
+  }
+  Shape shape = rewriter->value(value).shape;
+  shape[axis] = static_cast<int64_t>(indices.size());
+  if (output != kNoValue) shape = rewriter->value(output).shape;
+  return TakeEntries(rewriter, value, axis, rewriter->AddConstant(std::move(list), "indices"),
+                     shape, output);
+}
+
 }  // namespace
+
+Result<ValueId> TakeEntries(Rewriter* rewriter, ValueId value, size_t axis, ValueId indices,
+                            const Shape& shape, ValueId output) {
+  DLA_ASSIGN_OR_RETURN(const ValueId data, AsTaken(rewriter, value, axis));
+  const int64_t count = ElementCount(rewriter->value(indices).shape);
+  DLA_ASSIGN_OR_RETURN(const ValueId list, Reshaped(rewriter, indices, {1, count, 1}));
+  DLA_ASSIGN_OR_RETURN(const ValueId taken, rewriter->Add("Take", {data, list}));
+  return Reshaped(rewriter, taken, shape, output);
+}
 
 Status CheckPicked(int64_t count) {
   if (count <= kMostPicked) return {};
@@ -61,10 +92,7 @@ Result<ValueId> Reshaped(Rewriter* rewriter, ValueId value, const Shape& shape, 
 Result<ValueId> Pick(Rewriter* rewriter, ValueId value, size_t axis,
                      const std::vector<int64_t>& indices, ValueId output) {
   const std::vector<Piece> pieces = PiecesOf(indices);
-  if (pieces.size() > kMostPieces) {
-    return Unsupported("its pattern takes ", pieces.size(), " separate copies; ", kMostPieces,
-                       " are supported");
-  }
+  if (pieces.size() > kMostPieces) return TakeListed(rewriter, value, axis, indices, output);
   std::vector<ValueId> parts;
   for (const Piece& piece : pieces) {
     DLA_ASSIGN_OR_RETURN(parts.emplace_back(), AddPiece(rewriter, value, axis, piece));

@@ -13,10 +13,15 @@ inline constexpr int64_t kMostPicked = int64_t{1} << 22;
 // Fails if `count` entries are more than that.
 Status CheckPicked(int64_t count);
 
-// The value whose entry i along `axis` is entry indices[i] of `value`: strided slices, joined. With
-// an output, the last node computes that. Fails where there are too many pieces.
+// The value whose entry i along `axis` is entry indices[i] of `value`: strided slices, joined, or a
+// Take where these are many. With an output, the last node computes that.
 Result<ValueId> Pick(Rewriter* rewriter, ValueId value, size_t axis,
                      const std::vector<int64_t>& indices, ValueId output = kNoValue);
+
+// The same with indices that are computed: entry i along `axis` is entry indices[i], for all
+// elements of `indices` in order. The result is seen in `shape`.
+Result<ValueId> TakeEntries(Rewriter* rewriter, ValueId value, size_t axis, ValueId indices,
+                            const Shape& shape, ValueId output = kNoValue);
 
 // A View of the value; with an output, that is the View's result.
 Result<ValueId> Reshaped(Rewriter* rewriter, ValueId value, const Shape& shape,

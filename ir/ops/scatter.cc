@@ -1,5 +1,6 @@
 // GatherElements, GatherND, ScatterND and ScatterElements with constant indices: rows picked from
-// the data, or from the data and the updates joined.
+// the data, or from the data and the updates joined. GatherElements and GatherND with computed
+// indices: a Take.
 #include "ir/ops/ops.h"
 #include "ir/ops/pick.h"
 #include "ir/rewriter.h"
@@ -92,7 +93,10 @@ Result<Rows> PrefixRows(const Node& node, const Shape& data, const Shape& indice
 Result<Rows> Resolve(const Graph& graph, const Node& node) {
   const Value& data = InputValue(graph, node, 0);
   const Value& indices = InputValue(graph, node, 1);
-  DLA_ASSIGN_OR_RETURN(const std::vector<int64_t> numbers, RequireInts(graph, node, 1, "indices"));
+  std::vector<int64_t> numbers;  // none where only shapes are checked
+  if (indices.constant != nullptr) {
+    DLA_ASSIGN_OR_RETURN(numbers, RequireInts(graph, node, 1, "indices"));
+  }
   const bool prefix = node.op == "GatherND" || node.op == "ScatterND";
   return prefix ? PrefixRows(node, data.shape, indices.shape, numbers)
                 : ElementRows(node, data.shape, indices.shape, numbers);
@@ -101,6 +105,7 @@ Result<Rows> Resolve(const Graph& graph, const Node& node) {
 Status InferGather(const Graph& graph, const Node& node, std::vector<TensorType>* outputs) {
   const Value& data = InputValue(graph, node, 0);
   const Value& indices = InputValue(graph, node, 1);
+  DLA_RETURN_IF_ERROR(KnownIndices(graph, node, 1).status());
   DLA_RETURN_IF_ERROR(Resolve(graph, node).status());
   Shape shape = indices.shape;
   if (node.op == "GatherND") {
@@ -112,7 +117,107 @@ Status InferGather(const Graph& graph, const Node& node, std::vector<TensorType>
   return {};
 }
 
+Result<ValueId> AsI64(Rewriter* rewriter, ValueId value) {
+  if (rewriter->value(value).type == ElementType::kI64) return value;
+  return rewriter->Add("Cast", {value}, {{"to", std::string(TypeName(ElementType::kI64))}});
+}
+
+ValueId IntConstant(Rewriter* rewriter, int64_t number) {
+  Tensor tensor = Tensor::Zeros({ElementType::kI64, {}});
+  WriteInt(&tensor, 0, number);
+  return rewriter->AddConstant(std::move(tensor), "number");
+}
+
+// One coordinate of each entry, from -extent to extent - 1, as steps along rows of the data; far
+// outside of them where it is none.
+Result<ValueId> StepsOf(Rewriter* rewriter, ValueId coordinate, int64_t extent, int64_t stride) {
+  const ValueId number = IntConstant(rewriter, extent);
+  DLA_ASSIGN_OR_RETURN(const ValueId below,
+                       rewriter->Add("Less", {coordinate, IntConstant(rewriter, 0)}));
+  DLA_ASSIGN_OR_RETURN(const ValueId from_end, rewriter->Add("Add", {coordinate, number}));
+  DLA_ASSIGN_OR_RETURN(const ValueId entry, rewriter->Add("Where", {below, from_end, coordinate}));
+  DLA_ASSIGN_OR_RETURN(const ValueId low,
+                       rewriter->Add("LessOrEqual", {IntConstant(rewriter, 0), entry}));
+  DLA_ASSIGN_OR_RETURN(const ValueId high, rewriter->Add("Less", {entry, number}));
+  DLA_ASSIGN_OR_RETURN(const ValueId inside, rewriter->Add("And", {low, high}));
+  DLA_ASSIGN_OR_RETURN(const ValueId steps,
+                       rewriter->Add("Mul", {entry, IntConstant(rewriter, stride)}));
+  constexpr int64_t kNowhere = int64_t{1} << 48;
+  return rewriter->Add("Where", {inside, steps, IntConstant(rewriter, kNowhere)});
+}
+
+// Coordinates [batch, count, depth] -> numbers of entries [batch, count, 1] among those of axes
+// with these extents.
+Result<ValueId> EntryNumbers(Rewriter* rewriter, ValueId indices, const Shape& shape,
+                             const Shape& extents) {
+  const int64_t depth = shape[2];
+  DLA_ASSIGN_OR_RETURN(indices, Reshaped(rewriter, indices, shape));
+  if (depth == 1) return indices;
+  DLA_ASSIGN_OR_RETURN(indices, AsI64(rewriter, indices));
+  const Shape strides = DenseStrides(extents);
+  ValueId sum = kNoValue;
+  for (int64_t k = 0; k < depth; ++k) {
+    const AttributeMap slice = {{"sizes", Shape{shape[0], shape[1], 1}},
+                                {"starts", Shape{0, 0, k}},
+                                {"steps", Shape{1, 1, 1}}};
+    DLA_ASSIGN_OR_RETURN(const ValueId column, rewriter->Add("StridedSlice", {indices}, slice));
+    DLA_ASSIGN_OR_RETURN(const ValueId steps,
+                         StepsOf(rewriter, column, extents[Idx(k)], strides[Idx(k)]));
+    if (sum == kNoValue) {
+      sum = steps;
+    } else {
+      DLA_ASSIGN_OR_RETURN(sum, rewriter->Add("Add", {sum, steps}));
+    }
+  }
+  return sum;
+}
+
+Status TakeNd(Rewriter* rewriter, const Node& node) {
+  const Shape data = rewriter->value(node.inputs[0]).shape;
+  const Shape indices = rewriter->value(node.inputs[1]).shape;
+  const int64_t batch = GetInt(node.attributes, "batch_dims", 0), depth = indices.back();
+  const auto named = data.begin() + batch;
+  const int64_t outer = ElementCount({data.begin(), named});
+  const Shape extents(named, named + depth);
+  const Shape shape = {outer, ElementCount(indices) / depth / outer, depth};
+  DLA_ASSIGN_OR_RETURN(const ValueId entries,
+                       EntryNumbers(rewriter, node.inputs[1], shape, extents));
+  DLA_ASSIGN_OR_RETURN(const ValueId flat, Reshaped(rewriter, node.inputs[0],
+                                                    {outer, ElementCount(extents),
+                                                     ElementCount({named + depth, data.end()})}));
+  DLA_ASSIGN_OR_RETURN(const ValueId taken, rewriter->Add("Take", {flat, entries}));
+  const Shape wanted = rewriter->value(node.outputs[0]).shape;
+  return Reshaped(rewriter, taken, wanted, node.outputs[0]).status();
+}
+
+// The part of the data that the indices stand along, and those, each seen as three axes.
+Status TakeElements(Rewriter* rewriter, const Node& node) {
+  const Shape data = rewriter->value(node.inputs[0]).shape;
+  const Shape indices = rewriter->value(node.inputs[1]).shape;
+  DLA_ASSIGN_OR_RETURN(const int64_t axis, NormalizeAxis(GetInt(node.attributes, "axis", 0),
+                                                         static_cast<int64_t>(data.size())));
+  Shape part = indices;
+  part[Idx(axis)] = data[Idx(axis)];
+  ValueId value = node.inputs[0];
+  if (part != data) {
+    const AttributeMap slice = {
+        {"sizes", part}, {"starts", Shape(data.size(), 0)}, {"steps", Shape(data.size(), 1)}};
+    DLA_ASSIGN_OR_RETURN(value, rewriter->Add("StridedSlice", {value}, slice));
+  }
+  const auto three = [axis](const Shape& shape) {
+    const auto at = shape.begin() + axis;
+    return Shape{ElementCount({shape.begin(), at}), *at, ElementCount({at + 1, shape.end()})};
+  };
+  DLA_ASSIGN_OR_RETURN(const ValueId flat, Reshaped(rewriter, value, three(part)));
+  DLA_ASSIGN_OR_RETURN(const ValueId list, Reshaped(rewriter, node.inputs[1], three(indices)));
+  DLA_ASSIGN_OR_RETURN(const ValueId taken, rewriter->Add("Take", {flat, list}));
+  return Reshaped(rewriter, taken, indices, node.outputs[0]).status();
+}
+
 Status LowerGather(Rewriter* rewriter, const Node& node) {
+  if (rewriter->value(node.inputs[1]).constant == nullptr) {
+    return node.op == "GatherND" ? TakeNd(rewriter, node) : TakeElements(rewriter, node);
+  }
   const Shape data = InputValue(rewriter->graph(), node, 0).shape;
   const Shape wanted = rewriter->value(node.outputs[0]).shape;
   DLA_ASSIGN_OR_RETURN(const Rows rows, Resolve(rewriter->graph(), node));
@@ -135,6 +240,7 @@ Status InferScatter(const Graph& graph, const Node& node, std::vector<TensorType
     return Malformed("the updates have type ", TypeName(updates.type), ", the data has type ",
                      TypeName(data.type));
   }
+  DLA_RETURN_IF_ERROR(RequireInts(graph, node, 1, "indices").status());
   DLA_ASSIGN_OR_RETURN(const Rows rows, Resolve(graph, node));
   if (ElementCount(updates.shape) != static_cast<int64_t>(rows.rows.size()) * rows.inner) {
     return Malformed("the updates have shape ", ShapeText(updates.shape), "; ", rows.rows.size(),
@@ -173,7 +279,7 @@ constexpr OpDef Row(std::string_view name, int opset, int inputs,
   row.min_inputs = inputs;
   row.max_inputs = inputs;
   row.attributes = attributes;
-  row.note = "constant indices";
+  if (inputs == 3) row.note = "constant indices";
   row.infer = infer;
   row.lower = lower;
   return row;

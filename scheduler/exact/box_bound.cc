@@ -56,7 +56,8 @@ BoxBounds::BoxBounds(const SearchProblem& problem)
     const ir::Operand& source = nest_.operands[At(o)];
     const bool packed = IsPackedWeight(nest_, o);
     const int64_t bytes = TypeBytes(source.type, 1);
-    Operand operand = {.footprint = Footprint(source, bytes, packed, target_.dram)};
+    const uint32_t gathered = nest_.GatheredAxes(o);
+    Operand operand = {.footprint = Footprint(source, bytes, packed, target_.dram, gathered)};
     operand.dims = DependenceMask(nest_, o);
     operand.moves = problem.resident_in[At(o)] < 0 && !source.is_local;
     operand.linked = problem.resident_in[At(o)] >= 0 && !memories_.AllowedFor(At(o)).empty();
@@ -64,11 +65,13 @@ BoxBounds::BoxBounds(const SearchProblem& problem)
         nest_.anchor == ir::Anchor::kContraction && o > ir::Nest::kWeight && o != nest_.output();
     operand.element_bytes = bytes;
     operand.packed = packed;
+    operand.gathered = gathered;
     operand.least_pj = least_pj(At(o));
     size_t units = 0;
     for (size_t a = 0; a < source.axes.size(); ++a) {
       operand.axes.emplace_back(nest_, source.axes[a], trees_, bytes, target_.dram.burst_bytes);
-      if (source.axes[a].stride == 1) ++units, operand.row_axis = static_cast<int>(a);
+      if (source.axes[a].stride == 1 && (gathered >> a & 1U) == 0)
+        ++units, operand.row_axis = static_cast<int>(a);
     }
     operand.scattered = units == 0;
     if (units != 1) operand.row_axis = -1;
@@ -261,7 +264,8 @@ double BoxBounds::BusBytesOf(size_t o) {
   double repeats = 1;
   for (size_t a = 0; a < source.axes.size(); ++a) {
     if (a == row) continue;
-    if (source.axes[a].stride <= longest) return least;
+    const bool is_gathered = (operand.gathered >> a & 1U) != 0;  // joins nothing
+    if (!is_gathered && source.axes[a].stride <= longest) return least;
     repeats *= Real(operand.axes[a].At(box_.data()).sum);
   }
   return std::max(least, repeats * Real(operand.axes[row].At(box_.data()).rounded));

@@ -83,6 +83,7 @@ class BoxBounds {
     Footprint footprint;
     int64_t element_bytes = 1;
     bool packed = false;
+    uint32_t gathered = 0;   // axes
     int row_axis = -1;       // contiguous in DRAM
     bool scattered = false;  // no two elements are neighbours in DRAM
     double least_pj = 0;     // of a byte in the memories that may hold it

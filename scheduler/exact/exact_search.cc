@@ -291,6 +291,7 @@ class Minimiser {
     mapping.order = order;
     mapping.operands = config.operands;
     mapping.accumulator = config.accumulator;
+    if (!GatherFault(nest_, mapping).empty()) return;
     Cost cost = {.bytes = bytes};
     if (objective_ == Objective::kEnergy || objective_ == Objective::kEdp) {
       cost.energy =

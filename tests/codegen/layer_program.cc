@@ -221,16 +221,23 @@ void PlaceInThree(const ir::Nest& nest, scheduler::Mapping* mapping, std::mt1993
 
 scheduler::Schedule ScheduleOf(const LayerCase& c, const scheduler::Mapping& mapping,
                                machine::Target target) {
-  scheduler::Schedule schedule;
   scheduler::ScheduledGroup group = {.name = "conv", .onnx_nodes = {"conv"}, .op = "Conv"};
   group.nest = NestOf(c);
   group.mapping = mapping;
+  return ScheduleOf(GraphOf(c), std::move(group), std::move(target));
+}
+
+scheduler::Schedule ScheduleOf(const ir::Graph& graph, scheduler::ScheduledGroup group,
+                               machine::Target target) {
+  scheduler::Schedule schedule;
+  const scheduler::Mapping& mapping = group.mapping;
   std::vector<int64_t> used(target.memories.size(), 0);
   for (int o = scheduler::kAccumulator; o <= group.nest.output(); ++o) {
     const int64_t bytes = scheduler::BufferBytes(group.nest, mapping, target, o);
     if (bytes == 0) continue;
     const int memory = o < 0 ? mapping.accumulator.memory : mapping.operands[At(o)].memory;
     const int slots = scheduler::RingSlots(group.nest, mapping, o);
+    used[At(memory)] = (used[At(memory)] + 7) / 8 * 8;  // elements of eight bytes begin at those
     group.buffers.push_back({o, memory, used[At(memory)], bytes / slots, slots});
     used[At(memory)] += bytes;
   }
@@ -240,13 +247,16 @@ scheduler::Schedule ScheduleOf(const LayerCase& c, const scheduler::Mapping& map
   group.predicted = scheduler::Predict(group.nest, mapping, target);
   schedule.target = target;
   schedule.groups.push_back(group);
-  const Status status = scheduler::LayOutDram(GraphOf(c), &schedule);
+  const Status status = scheduler::LayOutDram(graph, &schedule);
   DLA_CHECK(status.ok(), status.message());
   return schedule;
 }
 
 machine::Program ProgramOf(const LayerCase& c, const scheduler::Schedule& schedule) {
-  const ir::Graph graph = GraphOf(c);
+  return ProgramOf(GraphOf(c), schedule);
+}
+
+machine::Program ProgramOf(const ir::Graph& graph, const scheduler::Schedule& schedule) {
   Result<machine::Program> program = codegen::Emit(graph, schedule);
   DLA_CHECK(program.ok(), program.status().message());
   std::vector<uint8_t> constants;

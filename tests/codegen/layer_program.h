@@ -54,7 +54,12 @@ void PlaceInThree(const ir::Nest& nest, scheduler::Mapping* mapping, std::mt1993
 scheduler::Schedule ScheduleOf(const LayerCase& layer, const scheduler::Mapping& mapping,
                                machine::Target target);
 
+// The same for any group of a graph that has no other.
+scheduler::Schedule ScheduleOf(const ir::Graph& graph, scheduler::ScheduledGroup group,
+                               machine::Target target);
+
 // The program with its constants.
+machine::Program ProgramOf(const ir::Graph& graph, const scheduler::Schedule& schedule);
 machine::Program ProgramOf(const LayerCase& layer, const scheduler::Schedule& schedule);
 
 // Its data as the program's inputs.

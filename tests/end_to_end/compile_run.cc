@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "codegen/emit.h"
+#include "codegen/values.h"
 #include "ir/pass.h"
 #include "machine/target_file.h"
 #include "machine/verifier.h"
@@ -21,11 +22,13 @@ Result<Compiled> CompileModel(const std::string& path, const CompileOptions& opt
   }
   Compiled compiled;
   DLA_ASSIGN_OR_RETURN(compiled.graph, frontend::ImportOnnx(path, options.import));
+  const std::vector<ir::ComputedValue> computed = ir::ComputedValues(compiled.graph);
   DLA_RETURN_IF_ERROR(
       ir::RunPasses(&compiled.graph, {.fuse = options.fuse, .precision = options.precision}));
   DLA_ASSIGN_OR_RETURN(compiled.schedule,
                        scheduler::MakeSchedule(compiled.graph, target, options.schedule));
   DLA_ASSIGN_OR_RETURN(compiled.program, codegen::Emit(compiled.graph, compiled.schedule));
+  compiled.program.values = codegen::DescribeValues(computed, compiled.graph, compiled.schedule);
   std::vector<uint8_t> constants;
   for (size_t r = 0; r < compiled.program.regions.size(); ++r) {
     const machine::Region& region = compiled.program.regions[r];

@@ -24,6 +24,7 @@ machine::Program CutOut(const machine::Program& whole, size_t g) {
   program.groups = {whole.groups[g]};
   program.predicted = {whole.predicted[g]};
   program.buffers.clear();
+  program.values.clear();
   program.inputs.clear();
   program.outputs.clear();
   std::vector<bool> used(whole.regions.size(), false);

@@ -16,7 +16,7 @@ run(${bin}/dlac ${model}/model.onnx -o file.bin --quiet
     --target ${root}/prefix/share/dla/targets/edge32-unified.json)
 run(${bin}/dladump verify named.bin)
 run(${bin}/dlarun file.bin --inputs ${model}/inputs.npz --expected ${model}/expected.npz)
-foreach(file share/dla/targets/target.schema.json share/doc/dla/LICENSE)
+foreach(file share/dla/targets/target.schema.json share/doc/dla/LICENSE share/man/man1/dlac.1)
   if(NOT EXISTS ${root}/prefix/${file})
     message(FATAL_ERROR "${file} is not installed")
   endif()

@@ -76,7 +76,16 @@ class Interpreter {
       if (index < 0 || index >= axis.bound) return nullptr;
       at += index * axis.stride;
     }
+    if (operand.gather) at += Entry(*operand.gather) * operand.gather->stride;
     return pointers_[Idx(k)] + at * Bytes(k);
+  }
+
+  // The entry that a gathered operand's indices name at this point.
+  int64_t Entry(const Gather& gather) {
+    const TensorView one{nest_.operands[Idx(gather.indices)].type, {1}, Place(gather.indices)};
+    const int64_t index = ReadInt(one, 0);
+    DLA_CHECK(index >= -gather.bound && index < gather.bound, "index ", index);
+    return index < 0 ? index + gather.bound : index;
   }
 
   // A column of one value: what the operand's element is to a program.
@@ -211,6 +220,12 @@ std::vector<std::string> NestFaults(const Graph& graph, const Nest& nest) {
       if (is_output && (first < 0 || last >= axis.bound)) faults.push_back("the output is clipped");
       low += std::min<int64_t>(0, (axis.bound - 1) * axis.stride);
       high += std::max<int64_t>(0, (axis.bound - 1) * axis.stride);
+    }
+    if (operand.gather) {
+      high += (operand.gather->bound - 1) * operand.gather->stride;
+      if (operand.gather->indices < 0 || operand.gather->indices >= nest.output()) {
+        faults.push_back(Concat("operand ", k, " is gathered by no operand"));
+      }
     }
     const Value& root = graph.values[Idx(graph.values[Idx(operand.value)].storage.root)];
     if (low < 0 || high >= ElementCount(root.shape)) {

@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "ir/evaluate.h"
+#include "ir/pass.h"
 #include "tests/ir/graph_builder.h"
 
 namespace dla::ir {
@@ -248,6 +250,43 @@ TEST(Operators, SliceSplitConcatGather) {
   EXPECT_EQ(Compute(b.Build({c}), inputs), (Values{1, 3, 0, 5, 7, 4}));
   const ValueId g = b.Node("Gather", "g", {x, b.Ints("i", {3, 0, -1})}, {{"axis", int64_t{1}}});
   EXPECT_EQ(Compute(b.Build({g}), inputs), (Values{3, 0, 3, 7, 4, 7}));
+}
+
+// The node on 0, 1, 2, ... of a shape, and on indices that are computed.
+Values Gathered(const std::string& op, const Shape& shape, const Shape& list, const Values& indices,
+                AttributeMap attributes, Status* status = nullptr) {
+  GraphBuilder b;
+  Values ramp;
+  for (int64_t i = 0; i < ElementCount(shape); ++i) ramp.push_back(static_cast<float>(i));
+  const ValueId numbers = b.Node("Cast", "n", {b.Input("i", list)}, {{"to", std::string("i64")}});
+  const ValueId y = b.Node(op, "y", {b.Floats("x", shape, ramp), numbers}, std::move(attributes));
+  Graph graph = b.Build({y});
+  const std::map<std::string, Tensor> inputs = {{"i", Tensor::Floats(list, indices)}};
+  if (status == nullptr) return Compute(std::move(graph), inputs);
+  PassOptions options;
+  options.stop_after = "canonicalise";
+  *status = RunPasses(&graph, options);
+  if (status->ok()) *status = Evaluate(graph, inputs).status();
+  return {};
+}
+
+// Values by numpy's take, take_along_axis and fancy indexing.
+TEST(Operators, GathersByComputedIndices) {
+  EXPECT_EQ(Gathered("Gather", {3, 4}, {2}, {2, -3}, {{"axis", int64_t{0}}}),
+            (Values{8, 9, 10, 11, 0, 1, 2, 3}));
+  EXPECT_EQ(Gathered("Gather", {2, 3}, {1, 2}, {-1, 1}, {{"axis", int64_t{1}}}),
+            (Values{2, 1, 5, 4}));
+  EXPECT_EQ(Gathered("Gather", {2, 3}, {}, {1}, {{"axis", int64_t{-2}}}), (Values{3, 4, 5}));
+  EXPECT_EQ(Gathered("GatherElements", {3, 3}, {2, 3}, {1, 2, 0, -1, 0, 0}, {}),
+            (Values{3, 7, 2, 6, 1, 2}));
+  EXPECT_EQ(Gathered("GatherElements", {3, 3}, {2, 1}, {2, -2}, {{"axis", int64_t{1}}}),
+            (Values{2, 4}));
+  EXPECT_EQ(Gathered("GatherND", {2, 3, 2}, {2, 2}, {1, -1, 0, 1}, {}), (Values{10, 11, 2, 3}));
+  EXPECT_EQ(Gathered("GatherND", {2, 3, 2}, {2, 1}, {1, 2}, {{"batch_dims", int64_t{1}}}),
+            (Values{2, 3, 10, 11}));
+  Status status;
+  Gathered("GatherND", {2, 3}, {1, 2}, {0, 3}, {}, &status);
+  EXPECT_EQ(status.code(), ErrorCode::kMalformed);
 }
 
 TEST(Operators, ResizeAndPad) {

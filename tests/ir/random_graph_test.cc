@@ -34,7 +34,9 @@ class RandomGraph {
   void AddNode(const std::string& name) {
     const ValueId x = Recent();
     const Shape shape = ShapeOf(x);
-    switch (Pick(0, 9)) {
+    switch (Pick(0, 10)) {
+      case 10:
+        return AddGather(name, x);
       case 0:
       case 1:
         return AddConv(name, x, shape);
@@ -76,6 +78,18 @@ class RandomGraph {
          {{"group", groups},
           {"strides", Shape{Pick(1, 2), Pick(1, 2)}},
           {"pads", Shape{k - 1, k / 2, k - 1, k}}});
+  }
+
+  // Indices that are computed: those of the largest entries.
+  void AddGather(const std::string& name, ValueId x) {
+    const int64_t axis = Pick(0, 3);
+    const AttributeMap along = {{"axis", axis}};
+    const ValueId largest =
+        builder_.Node("ArgMax", name + ".i", {x}, {{"axis", axis}, {"keepdims", Pick(0, 1)}});
+    if (ShapeOf(largest).size() == 4) return Push("GatherElements", name, {x, largest}, along);
+    const ValueId list =
+        builder_.Node("Reshape", name + ".l", {largest, builder_.Ints(name + ".f", {-1})});
+    Push("Gather", name, {x, list}, along);
   }
 
   void AddMap(const std::string& name, ValueId x, const Shape& shape) {

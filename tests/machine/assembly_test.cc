@@ -24,10 +24,17 @@ void ExpectRoundTrip(const Program& program) {
   EXPECT_EQ(read->groups, program.groups);
   EXPECT_EQ(read->predicted, program.predicted);
   EXPECT_EQ(read->buffers, program.buffers);
+  EXPECT_EQ(read->values, program.values);
   EXPECT_EQ(Disassemble(*read), text);
 }
 
 TEST(Assembly, SampleRoundTrips) { ExpectRoundTrip(sample::MakeProgram()); }
+
+TEST(Assembly, GatheredOperandsRoundTrip) {
+  Program program = sample::MakeProgram();
+  sample::AddGather(&program);
+  ExpectRoundTrip(program);
+}
 
 TEST(Assembly, OddNamesAndNumbersRoundTrip) {
   Program program = sample::MakeProgram();

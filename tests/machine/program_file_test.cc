@@ -38,6 +38,7 @@ void ExpectEqual(const Program& a, const Program& b) {
   EXPECT_EQ(a.groups, b.groups);
   EXPECT_EQ(a.predicted, b.predicted);
   EXPECT_EQ(a.buffers, b.buffers);
+  EXPECT_EQ(a.values, b.values);
   EXPECT_TRUE(std::ranges::equal(a.constants.bytes, b.constants.bytes));
 }
 
@@ -66,7 +67,8 @@ std::string Refusal(const std::vector<uint8_t>& bytes) {
 
 TEST(ProgramFile, ReadsBackWhatWasWritten) {
   const std::string path = TempPath("round.bin");
-  const Program program = sample::MakeProgram();
+  Program program = sample::MakeProgram();
+  sample::AddGather(&program);
   ASSERT_TRUE(WriteProgram(program, path).ok());
   const auto read = ReadProgram(path);
   ASSERT_TRUE(read.ok()) << read.status().message();
@@ -166,15 +168,15 @@ TEST(ProgramFile, MessagesNameTheSectionAndTheReason) {
   EXPECT_EQ(Refusal({'D', 'L', 'A', '2'}),
             "m.bin: is no compiled program (it does not begin with 'DLA1')");
   std::vector<uint8_t> b = bytes;
-  b[4] = 2;
+  b[4] = 3;
   EXPECT_EQ(
       Refusal(b),
-      "m.bin: has format version 2.0; this version reads 1.0 to 1.0; compile the model again");
+      "m.bin: has format version 3.0; this version reads 2.0 to 2.0; compile the model again");
   b = bytes;
   b[6] = 1;
   EXPECT_EQ(
       Refusal(b),
-      "m.bin: has format version 1.1; this version reads 1.0 to 1.0; compile the model again");
+      "m.bin: has format version 2.1; this version reads 2.0 to 2.0; compile the model again");
   b = bytes;
   b[40] ^= 1;
   EXPECT_EQ(Refusal(b), "m.bin: the header's CRC is wrong: the file is damaged");
@@ -194,11 +196,15 @@ TEST(ProgramFile, MessagesNameTheSectionAndTheReason) {
             std::string::npos);
 }
 
-// Adds an empty section 77: its row fits into the gap before the first section.
+// Adds an empty section 77 behind all others, which move on to make room for its row.
 std::vector<uint8_t> WithExtraSection(uint32_t flags) {
   std::vector<uint8_t> out = SampleFile();
   const size_t row = 32 + 32 * size_t{kSectionCount};
-  EXPECT_EQ(Get32(out, 32 + 8), row + 32);
+  out.insert(out.begin() + static_cast<ptrdiff_t>(row), 64, 0);
+  for (size_t section = 0; section < kSectionCount; ++section) {
+    const size_t at = 32 + 32 * section + 8;
+    Put32(&out, at, Get32(out, at) + 64);
+  }
   while (out.size() % 64 != 0) out.push_back(0);
   Put32(&out, row, 77);
   Put32(&out, row + 4, flags);
@@ -221,7 +227,7 @@ TEST(ProgramFile, UnknownSectionsAreSkippedUnlessRequired) {
 TEST(ProgramFile, LayoutIsPinned) {
   const std::vector<uint8_t> bytes = SampleFile();
   EXPECT_EQ(std::string(bytes.begin(), bytes.begin() + 4), "DLA1");
-  EXPECT_EQ(Get32(bytes, 8), 8u);
+  EXPECT_EQ(Get32(bytes, 8), 9u);
   EXPECT_EQ(Get32(bytes, 32 + 8), 320u);  // the first section
   const size_t regions = Get32(bytes, 32 + 32 * 2 + 8);
   const std::vector<uint8_t> expected = {6, 0, 0, 0, 1, 0, 0, 0, 'x', 0, 0, 0, 0,

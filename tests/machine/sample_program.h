@@ -227,6 +227,25 @@ inline Group MoveGroup() {
   return group;
 }
 
+// The sample with the channels of `softer`'s operand chosen by 24 indices, an input.
+inline void AddGather(Program* program) {
+  program->regions.push_back({"i", RegionKind::kInput, 1024, 96});
+  program->inputs.push_back({"i", ElementType::kI32, {24}, 6});
+  OperandDesc indices{.value = "i", .cls = OperandClass::kVector, .type = ElementType::kI32};
+  indices.axes = {Axis({{0, 1}}, 0, 24, 1, 1)};
+  indices.dram_layout = DramLayout::kStrided;
+  indices.region = 6;
+  indices.memory = 2;
+  indices.slot_bytes = 32;
+  indices.ring_slots = 2;
+  indices.generation_dims = Dims({0});
+  Group& group = program->groups[1];
+  group.operands.push_back(indices);
+  group.operands[0].gather = {.indices = 2, .bound = 24, .stride = 64};
+  group.operands[0].axes[0].dram_stride = 0;
+  group.body.insert(group.body.begin() + 1, Load(2));
+}
+
 // The packed constants: weights and bias with small different values.
 inline std::vector<uint8_t> ConstantBytes() {
   std::vector<float> values(864 + 24);
@@ -260,6 +279,21 @@ inline Program MakeProgram() {
                      {"b", 1, 2304, 64, 0, 1},   {"conv", 2, 0, 4096, 0, 1},
                      {"conv", 0, 0, 4096, 1, 2}, {"y", 0, 4096, 4096, 1, 2},
                      {"y", 0, 8192, 6144, 2, 3}, {"z", 2, 0, 6144, 2, 3}};
+  program.values = {{.name = "relu", .node = "r", .group = 0},
+                    {.name = "y",
+                     .node = "v",
+                     .place = ValuePlace::kRegion,
+                     .group = 1,
+                     .shape = {1, 24, 8, 8},
+                     .space = 4,
+                     .strides = {1536, 64, 8, 1}},
+                    {.name = "v",
+                     .node = "w",
+                     .place = ValuePlace::kMemory,
+                     .group = 2,
+                     .shape = {24, 64},
+                     .space = 2,
+                     .strides = {64, 1}}};
   program.constants = ConstantData::Own(ConstantBytes());
   return program;
 }

@@ -52,6 +52,53 @@ TEST(Verifier, AcceptsTheSample) {
   EXPECT_EQ(sample::WalkProgram(program, 1000, 1), "");
 }
 
+TEST(Verifier, RefusesBadGathers) {
+  Program sound = sample::MakeProgram();
+  sample::AddGather(&sound);
+  EXPECT_EQ(VerifyProgram(sound).message(), "");
+  using P = Program*;
+  const std::string by = "operand 0 'conv': is gathered by operand 2 'i', which does not hold";
+  const std::vector<std::pair<std::string, std::function<void(P)>>> damages = {
+      {"operand 0 'conv': is gathered by operand 9 of 3",
+       [](P p) { Softer(p).operands[0].gather->indices = 9; }},
+      {"is gathered with bound 0 and stride 64",
+       [](P p) { Softer(p).operands[0].gather->bound = 0; }},
+      {"is gathered with bound 24 and stride -1",
+       [](P p) { Softer(p).operands[0].gather->stride = -1; }},
+      {"base 0 and 1600 elements of f32 do not fit into region 'conv'",
+       [](P p) { Softer(p).operands[0].gather->bound = 25; }},
+      {"is gathered, but not from strided DRAM",
+       [](P p) { Softer(p).operands[0].dram_layout = DramLayout::kPacked; }},
+      {"is gathered, but not from strided DRAM",
+       [](P p) { Softer(p).operands[0].resident = true; }},
+      {by, [](P p) { Softer(p).operands[2].type = ElementType::kF32; }},
+      {by, [](P p) { Softer(p).operands[2].gather = {.indices = 0}; }},
+      {"do not cover the same whole dimensions",
+       [](P p) { Softer(p).operands[2].axes[0].offset = 1; }},
+      {"do not cover the same whole dimensions",
+       [](P p) { Softer(p).operands[0].axes[0].terms[0].coefficient = 2; }},
+      {"do not cover the same whole dimensions",
+       [](P p) { Softer(p).operands[0].axes.erase(Softer(p).operands[0].axes.begin()); }},
+      {"operand 0 'conv': is gathered, and would be stored",
+       [](P p) { Find(&Softer(p).body, Opcode::kStore).operand = 0; }},
+      {"what is gathered cannot be moved",
+       [](P p) {
+         Copy(p).operands.push_back(Softer(p).operands[2]);
+         Copy(p).operands[2].slot_bytes = 96;
+         Copy(p).operands[2].address = 8192;
+         Copy(p).operands[1].gather = {.indices = 2, .bound = 1, .stride = 0};
+       }},
+  };
+  for (const auto& [message, damage] : damages) {
+    Program program = sound;
+    damage(&program);
+    const Status status = VerifyProgram(program);
+    ASSERT_FALSE(status.ok()) << message;
+    EXPECT_NE(status.message().find(message), std::string::npos)
+        << "expected: " << message << "\nfound: " << status.message();
+  }
+}
+
 TEST(Verifier, RefusesBadTables) {
   using P = Program*;
   ExpectCaught({
@@ -72,6 +119,17 @@ TEST(Verifier, RefusesBadTables) {
        [](P p) { p->buffers[0].address = 65536; }},
       {"buffer 0 'x': lives in groups 0 to 4, there are 3",
        [](P p) { p->buffers[0].end_group = 4; }},
+      {"value 'relu': there is no group 3", [](P p) { p->values[0].group = 3; }},
+      {"value 'y': there is no region 6", [](P p) { p->values[1].space = 6; }},
+      {"value 'v': there is no memory 3", [](P p) { p->values[2].space = 3; }},
+      {"value 'y': its shape is impossible or too large",
+       [](P p) { p->values[1].strides.pop_back(); }},
+      {"value 'y': its shape is impossible or too large",
+       [](P p) { p->values[1].strides[1] = int64_t{1} << 62; }},
+      {"value 'y': base 4 with 6144 bytes is not within the 6144 bytes of its region",
+       [](P p) { p->values[1].base = 4; }},
+      {"value 'v': base -1 with 6144 bytes is not within the 65536 bytes of its memory",
+       [](P p) { p->values[2].base = -1; }},
       {"predicted counters: there are 2, and 3 groups", [](P p) { p->predicted.pop_back(); }},
   });
 }
@@ -383,6 +441,7 @@ void Visit(FieldMutator* m, Program* program) {
   m->List("outputs", program->outputs, 0, 0, [](A& a, auto& p) { DescribePort(a, p); });
   m->List("groups", program->groups, 0, 0, [](A& a, auto& g) { DescribeGroup(a, g); });
   m->List("buffers", program->buffers, 0, 0, [](A& a, auto& b) { DescribeBuffer(a, b); });
+  m->List("values", program->values, 0, 0, [](A& a, auto& v) { DescribeValue(a, v); });
 }
 
 // One to three random damages: refused, or every step of what is left is safe.

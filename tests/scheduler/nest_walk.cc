@@ -64,6 +64,11 @@ std::vector<int64_t> Addresses(const ir::Operand& operand, const std::vector<Ran
   return addresses;
 }
 
+// Is the dimension one of those that number a gathered operand's indices?
+bool Gathers(const ir::Nest& nest, const ir::Operand& operand, size_t d) {
+  return operand.gather && Depends(nest.operands[At(operand.gather->indices)], d);
+}
+
 // Bytes on the bus: each run of consecutive addresses rounded up to bursts; a packed tile is one.
 int64_t BusBytes(const std::vector<int64_t>& addresses, int64_t element_bytes, int64_t burst,
                  bool packed) {
@@ -167,7 +172,7 @@ class Walker {
     const std::vector<int64_t> addresses = Addresses(operand, RangesOf(nest_, mapping_, index));
     if (addresses.empty()) return;
     const int64_t bytes = static_cast<int64_t>(addresses.size()) * element_bytes;
-    const int64_t bus = BusBytes(addresses, element_bytes, target_.dram.burst_bytes, packed);
+    const int64_t bus = BusOf(operand, RangesOf(nest_, mapping_, index), 0, element_bytes, packed);
     Walk::PerOperand& counts = walk_.operands[entry];
     (store ? counts.store_bytes : counts.load_bytes) += bytes;
     (store ? counts.store_bus_bytes : counts.load_bus_bytes) += bus;
@@ -175,6 +180,22 @@ class Walker {
     counts.largest_tile = std::max(counts.largest_tile, static_cast<int64_t>(addresses.size()));
     moved->cycles_bytes[overlaps ? 1 : 0] += bus;
     ++moved->descriptors[overlaps ? 1 : 0];
+  }
+
+  // Dimensions from `d` on; of a gathered operand each index by itself.
+  int64_t BusOf(const ir::Operand& operand, std::vector<Range> ranges, size_t d,
+                int64_t element_bytes, bool packed) const {
+    while (d < ranges.size() && !Gathers(nest_, operand, d)) ++d;
+    if (d == ranges.size()) {
+      return BusBytes(Addresses(operand, ranges), element_bytes, target_.dram.burst_bytes, packed);
+    }
+    int64_t bytes = 0;
+    const Range whole = ranges[d];
+    for (int64_t i = whole.begin; i < whole.end; ++i) {
+      ranges[d] = {i, i + 1};
+      bytes += BusOf(operand, ranges, d + 1, element_bytes, packed);
+    }
+    return bytes;
   }
 
   int64_t PartialBytes() const {
@@ -222,6 +243,7 @@ class Walker {
 
   // Output stationary only.
   int64_t Compute(const std::vector<int64_t>& index, bool drains) {
+    if (!Contracts()) return 0;
     int64_t groups = 1, pixels = 1, channels = 1, depth = 1, points = 1;
     const std::vector<Range> ranges = RangesOf(nest_, mapping_, index);
     for (size_t d = 0; d < ranges.size(); ++d) {

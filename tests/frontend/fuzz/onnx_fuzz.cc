@@ -1,5 +1,6 @@
 // Any bytes as an ONNX file: refused with a message, or a graph that the verifier accepts and all
-// passes take.
+// passes take. Most inputs come from a mutator that knows the format.
+#include <onnx/onnx_pb.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -8,7 +9,22 @@
 #include "frontend/import.h"
 #include "ir/pass.h"
 #include "ir/verifier.h"
+#include "onnx_mutator.h"
 #include "support/file.h"
+
+extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t most);
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t most, unsigned seed) {
+  onnx::ModelProto model;
+  if (seed % 16 == 0 || !model.ParseFromArray(data, static_cast<int>(size))) {
+    return LLVMFuzzerMutate(data, size, most);
+  }
+  for (unsigned i = 0; i <= seed % 3; ++i) dla::frontend::MutateMessage(&model, seed + i * 7919);
+  const size_t bytes = model.ByteSizeLong();
+  if (bytes > most) return LLVMFuzzerMutate(data, size, most);
+  model.SerializeToArray(data, static_cast<int>(most));
+  return bytes;
+}
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   // A file in memory, which has a name only in /proc.
