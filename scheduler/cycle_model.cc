@@ -190,8 +190,8 @@ int64_t CycleModel::BusBytes(const OperandTable& table, int64_t* bytes) {
 
 // The load of a gathered tile reads its indices on chip; axis_lengths_ are those of the tile.
 void CycleModel::AddIndices(int operand, std::array<int64_t, machine::kMaxMemories>* bytes) const {
+  if (operand == kAccumulator || !nest_.operands[At(operand)].gather) return;
   const uint32_t gathered = GatheredAxes(nest_, operand);
-  if (gathered == 0) return;
   const int indices = nest_.operands[At(operand)].gather->indices;
   int64_t read = TypeBytes(nest_.operands[At(indices)].type, 1);
   for (size_t a = 0; a < axis_lengths_.size(); ++a) {
