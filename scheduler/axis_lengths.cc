@@ -1,7 +1,6 @@
 #include "scheduler/axis_lengths.h"
 
 #include <algorithm>
-#include <map>
 
 #include "support/checked.h"
 
@@ -16,10 +15,21 @@ bool IsPlain(const ir::Nest& nest, const ir::Axis& axis) {
          axis.bound >= nest.dimensions[At(axis.terms[0].dimension)].extent;
 }
 
-AxisLengths Summarise(const std::map<int64_t, int64_t>& counts) {
-  AxisLengths lengths;
-  for (const auto& [length, count] : counts) {
-    lengths.entries.push_back({length, count});
+// Few lengths occur: a list is faster than a tree.
+void Add(int64_t length, int64_t count, std::vector<AxisLengths::Entry>* entries) {
+  for (AxisLengths::Entry& entry : *entries) {
+    if (entry.length != length) continue;
+    entry.count += count;
+    return;
+  }
+  entries->push_back({length, count});
+}
+
+AxisLengths Summarise(std::vector<AxisLengths::Entry> entries) {
+  std::sort(entries.begin(), entries.end(),
+            [](const auto& a, const auto& b) { return a.length < b.length; });
+  AxisLengths lengths = {.entries = std::move(entries)};
+  for (const auto& [length, count] : lengths.entries) {
     lengths.sum += length * count;
     if (length > 0) lengths.present += count;
     lengths.longest = std::max(lengths.longest, length);
@@ -59,26 +69,26 @@ Interval RolledInterval(const ir::Nest& nest, const ir::Axis& axis, const Blocks
 
 AxisLengths LengthsOf(const ir::Nest& nest, const ir::Axis& axis, const Blocks& blocks,
                       int rolling) {
-  std::map<int64_t, int64_t> counts;
+  std::vector<AxisLengths::Entry> counts;
   if (IsPlain(nest, axis)) {
     const int d = axis.terms[0].dimension;
-    const int64_t blocks_of = blocks.Count(nest, d);
-    ++counts[blocks.Length(nest, d, 0)];
-    if (blocks_of > 1) ++counts[blocks.Length(nest, d, blocks_of - 1)];
-    if (blocks_of > 2) counts[blocks.size[At(d)]] += blocks_of - 2;
-    return Summarise(counts);
+    const int64_t count = blocks.Count(nest, d);
+    Add(blocks.Length(nest, d, 0), 1, &counts);
+    if (count > 1) Add(blocks.Length(nest, d, count - 1), 1, &counts);
+    if (count > 2) Add(blocks.size[At(d)], count - 2, &counts);
+    return Summarise(std::move(counts));
   }
   // All combinations of the blocks of the axis' dimensions, odometer fashion.
   std::vector<int64_t> index(nest.dimensions.size(), 0);
   while (true) {
-    ++counts[RolledInterval(nest, axis, blocks, index, rolling).length()];
+    Add(RolledInterval(nest, axis, blocks, index, rolling).length(), 1, &counts);
     size_t t = 0;
     for (; t < axis.terms.size(); ++t) {
       const size_t d = At(axis.terms[t].dimension);
       if (++index[d] < blocks.Count(nest, axis.terms[t].dimension)) break;
       index[d] = 0;
     }
-    if (t == axis.terms.size()) return Summarise(counts);
+    if (t == axis.terms.size()) return Summarise(std::move(counts));
   }
 }
 

@@ -1,5 +1,6 @@
 #include "scheduler/schedule.h"
 
+#include "scheduler/predict.h"
 #include "scheduler/transfers.h"
 
 namespace dla::scheduler {
@@ -41,6 +42,13 @@ int FindValueRegion(const Schedule& schedule, ir::ValueId root) {
     }
   }
   return -1;
+}
+
+double ValueOf(const ScheduledGroup& group, const Schedule& schedule) {
+  const Cost cost = {static_cast<double>(group.predicted.dram_bus_bytes()),
+                     static_cast<double>(group.predicted.cycles),
+                     EnergyPj(group.predicted, schedule.target, group.nest.operands[0].ReadType())};
+  return MinimisedValue(schedule.objective, cost);
 }
 
 machine::Counters Totals(const Schedule& schedule) {

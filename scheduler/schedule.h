@@ -16,6 +16,7 @@
 #include "scheduler/mapping.h"
 #include "scheduler/objective.h"
 #include "scheduler/residency_problem.h"
+#include "scheduler/search.h"
 
 namespace dla::scheduler {
 
@@ -73,7 +74,8 @@ struct ScheduledGroup {
   machine::Counters predicted;
   std::vector<TileBuffer> buffers;
   int64_t compulsory_bytes = 0;
-  int64_t points = 0;     // mappings bounded by the search
+  Certificate certificate;
+  int64_t points = 0;     // boxes and orders that the search bounded; 0: the mapping was given
   int64_t evaluated = 0;  // mappings evaluated exactly
   int cascade = -1;       // index into Schedule::cascades; -1: none
 };
@@ -104,6 +106,7 @@ struct ResidencySummary {
 struct Schedule {
   machine::Target target;
   Objective objective = Objective::kBalanced;
+  SearchOptions search;
   std::vector<ScheduledGroup> groups;
   std::vector<Cascade> cascades;
   std::vector<Resident> residents;
@@ -129,6 +132,9 @@ const TileBuffer* FindBuffer(const ScheduledGroup& group, int operand);
 // The region of a root value, or of a group's packed weight or spills (`group` >= 0); -1: none.
 int FindRegion(const Schedule& schedule, DramKind kind, ir::ValueId root, int group);
 int FindValueRegion(const Schedule& schedule, ir::ValueId root);
+
+// What the schedule's objective minimises, of one group: see MinimisedValue.
+double ValueOf(const ScheduledGroup& group, const Schedule& schedule);
 
 // The whole program's predicted counts.
 machine::Counters Totals(const Schedule& schedule);

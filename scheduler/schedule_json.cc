@@ -91,7 +91,22 @@ class Writer {
         EnergyPj(group.predicted, schedule_.target, group.nest.operands[0].ReadType());
     json["compulsory_bytes"] = group.compulsory_bytes;
     json["compute_cycles"] = ComputeCycles(group.nest, group.mapping, schedule_.target);
-    json["search"] = {{"points", group.points}, {"evaluated", group.evaluated}};
+    json["search"] = SearchOf(group);
+    return json;
+  }
+
+  // How far the mapping is from the best; without a bound just what was done.
+  Json SearchOf(const ScheduledGroup& group) const {
+    Json json = {{"points", group.points}, {"evaluated", group.evaluated}};
+    const Certificate& certificate = group.certificate;
+    if (certificate.least <= 0) return json;
+    const double value = ValueOf(group, schedule_);
+    json["value"] = value;
+    json["bound"] = certificate.least;
+    json["gap"] = value / certificate.least - 1;
+    json["proven"] = certificate.proven;
+    json["all_sizes"] = certificate.all_sizes;
+    if (certificate.least_cycles > 0) json["least_cycles"] = certificate.least_cycles;
     return json;
   }
 

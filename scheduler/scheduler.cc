@@ -93,6 +93,7 @@ std::vector<ScheduledGroup> MakeGroups(const ir::Graph& graph, const std::vector
       const int i = static_cast<int>(g);
       if (cascade.first_group <= i && i < cascade.end_group) group.cascade = static_cast<int>(c);
     }
+    group.certificate = plan.mappings[g]->certificate;
     group.points = plan.mappings[g]->points;
     group.evaluated = plan.mappings[g]->evaluated;
     groups.push_back(std::move(group));
@@ -204,7 +205,7 @@ double TotalCost(const Schedule& schedule) {
 Result<Schedule> ScheduleOn(const machine::Target& target, const ir::Graph& graph,
                             const ScheduleOptions& options) {
   DLA_ASSIGN_OR_RETURN(const std::vector<ir::Nest> nests, BuildNests(graph, target));
-  Searcher searcher(target, options.objective);
+  Searcher searcher(target, options.objective, options.search);
   ResidencyRules rules = {.options = {.policy = options.residency},
                           .cascades = options.cascades,
                           .pins = options.pins,
@@ -215,7 +216,8 @@ Result<Schedule> ScheduleOn(const machine::Target& target, const ir::Graph& grap
       if (plan.status().code() != ErrorCode::kDoesNotFit) return plan.status();
       return TooSmall(nests, target, plan.status());
     }
-    Schedule schedule = {.target = target, .objective = options.objective};
+    Schedule schedule = {
+        .target = target, .objective = options.objective, .search = options.search};
     schedule.groups = MakeGroups(graph, nests, *plan);
     for (ScheduledGroup& group : schedule.groups) ListBuffers(target, &group);
     schedule.cascades = plan->cascades;

@@ -142,6 +142,18 @@ uint32_t GenerationDims(const ir::Nest& nest, const Mapping& mapping, int operan
   return once_a_drain ? outside & ~reductions : outside;
 }
 
+int RollingOf(const ir::Nest& nest, const Mapping& mapping, int operand) {
+  // A resident is filled along the stripes of its cascade; elsewhere tiles do not overlap.
+  if (operand >= 0 && mapping.operands[At(operand)].resident) return mapping.stripe.dimension;
+  if (operand != ir::Nest::kInput || mapping.rolling < 0) return -1;
+  const uint32_t dims = DependenceMask(nest, operand);
+  int innermost = -1;
+  for (const int d : mapping.order) {
+    if (dims & Bit(d)) innermost = d;
+  }
+  return innermost == mapping.rolling ? mapping.rolling : -1;
+}
+
 int RingSlots(const ir::Nest& nest, const Mapping& mapping, int operand) {
   const OperandPlace& place =
       operand == kAccumulator || (operand == nest.output() && DrainsInPlace(nest, mapping))

@@ -58,6 +58,10 @@ uint32_t CutMask(const ir::Nest& nest, const Mapping& mapping);
 uint32_t ReductionMask(const ir::Nest& nest);
 uint32_t DependenceMask(const ir::Nest& nest, int operand);  // kAccumulator: as the output
 
+// The dimension along which the operand rolls, or -1. Tiles share lines with the one before only
+// where Mapping::rolling is the innermost cut loop on which the operand depends.
+int RollingOf(const ir::Nest& nest, const Mapping& mapping, int operand);
+
 // May operand (or kAccumulator) exchange its tile buffer only when a step has ended? See Transfer.
 bool Overlaps(const ir::Nest& nest, const Mapping& mapping, int operand);
 
