@@ -36,11 +36,15 @@ struct Options {
   std::string model, output;
   std::string target = "edge32";
   std::vector<std::string> memories, dims, shapes, consts;
-  std::string optimize = "balanced", residency = "best", fuse = "on", place = "exact";
+  std::string optimize = "balanced", residency = "best", fuse = "on", place = "exact",
+              cascades = "on";
   std::string precision = "f32";
   std::string pins, schedule, use_schedule, report, dump_dir, stop_after, print_target;
   int64_t place_nodes = scheduler::PlacementOptions().node_budget;
   std::string explain;
+  std::string search = "exact", space = "all";
+  std::vector<std::string> disabled_rules;
+  int64_t search_budget = scheduler::SearchOptions().budget;
   size_t top = 5;
   bool check = false, list_targets = false, list_ops = false, no_host = false;
   bool quiet = false, verbose = false;
@@ -69,8 +73,23 @@ void Describe(CLI::App* app, Options* o) {
          "--residency", o->residency,
          "none, one-step, onsram, best (default), exact or infinite (scratchpads without limits)")
       ->type_name("POLICY");
+  app->add_option("--search", o->search,
+                  "of each group's mapping: exact (default), quick or random:N (N samples)")
+      ->type_name("METHOD");
+  app->add_option("--space", o->space,
+                  "block sizes: all (default), even (extent / n rounded up) or strided")
+      ->type_name("SPACE");
+  app->add_option("--disable-rule", o->disabled_rules,
+                  "search without this pruning rule (docs/SCHEDULER.md); slower, same result")
+      ->type_name("NAME");
+  app->add_option("--search-budget", o->search_budget,
+                  "evaluations after which a group's search ends unproven (default 200000)")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
   app->add_option("--pins", o->pins, "values that must stay on chip; the rest is planned")
       ->type_name("FILE.json");
+  app->add_option("--cascades", o->cascades,
+                  "on (default) or off: chains of groups as one loop over stripes");
   app->add_option("--place", o->place, "color, best-fit, hill-climb or exact (default)")
       ->type_name("METHOD");
   app->add_option("--fuse", o->fuse, "on (default) or off")->type_name("on|off");
@@ -164,8 +183,16 @@ std::string CommandLineOf(const Options& o) {
   for (const std::string& memory : o.memories) text += " --mem " + memory;
   for (const std::string& dim : o.dims) text += " --dim " + dim;
   for (const std::string& shape : o.shapes) text += " --shape " + shape;
-  return text + " --optimize " + o.optimize + " --residency " + o.residency + " --place " +
-         o.place + " --fuse " + o.fuse + " --precision " + o.precision;
+  text += " --optimize " + o.optimize + " --residency " + o.residency + " --cascades " +
+          o.cascades + " --place " + o.place + " --fuse " + o.fuse + " --precision " + o.precision;
+  const Options defaults;
+  if (o.search != defaults.search) text += " --search " + o.search;
+  if (o.space != defaults.space) text += " --space " + o.space;
+  for (const std::string& rule : o.disabled_rules) text += " --disable-rule " + rule;
+  if (o.search_budget != defaults.search_budget) {
+    text += " --search-budget " + std::to_string(o.search_budget);
+  }
+  return text;
 }
 
 Result<scheduler::ScheduleOptions> ScheduleOptionsOf(const Options& o) {
@@ -175,12 +202,19 @@ Result<scheduler::ScheduleOptions> ScheduleOptionsOf(const Options& o) {
     return Usage("--optimize ", o.optimize, ": latency, traffic, energy, edp or balanced expected");
   }
   options.objective = *objective;
+  DLA_ASSIGN_OR_RETURN(options.search,
+                       scheduler::ParseSearchOptions(o.search, o.space, o.disabled_rules));
+  options.search.budget = o.search_budget;
   const auto residency = scheduler::ParseResidencyPolicy(o.residency);
   if (!residency) {
     return Usage("--residency ", o.residency,
                  ": none, one-step, onsram, best, exact or infinite expected");
   }
   options.residency = *residency;
+  if (o.cascades != "on" && o.cascades != "off") {
+    return Usage("--cascades ", o.cascades, ": on or off expected");
+  }
+  options.cascades = o.cascades == "on";
   const auto place = scheduler::ParsePlaceMethod(o.place);
   if (!place) {
     return Usage("--place ", o.place, ": color, best-fit, hill-climb or exact expected");
@@ -268,6 +302,9 @@ Status Compile(const Options& o) {
   const std::vector<ir::ComputedValue> computed = ir::ComputedValues(graph);
   DLA_RETURN_IF_ERROR(RunAllPasses(o, &graph));
   if (!o.stop_after.empty()) return Status();
+  for (const std::string& text : ir::OverflowingConstants(graph)) {
+    std::fputs(Concat("dlac: warning: ", o.model, ": ", text, "\n").c_str(), stderr);
+  }
   Result<scheduler::Schedule> schedule = scheduler::MakeSchedule(graph, target, options);
   if (!schedule.ok()) return schedule.status().At(o.model);
   std::string explanation;

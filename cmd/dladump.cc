@@ -5,6 +5,7 @@
 
 #include "cmd/command_line.h"
 #include "machine/assembly.h"
+#include "machine/memory_map.h"
 #include "machine/program_file.h"
 #include "machine/program_json.h"
 #include "machine/verifier.h"
@@ -15,13 +16,12 @@ namespace {
 using dla::Concat;
 using dla::Result;
 using dla::Status;
-using dla::machine::BufferUse;
 using dla::machine::Program;
 using dla::machine::Region;
 using dla::machine::RegionKind;
 
 struct Options {
-  std::string file, constants, output;
+  std::string file, constants, output, svg;
 };
 
 Status CheckProgram(const Program& program, const std::string& file) {
@@ -68,44 +68,6 @@ std::string InfoText(const Program& program) {
   return out.str();
 }
 
-// Bytes of a memory that are in use in a group: the union of its buffers' intervals.
-int64_t UsedBytes(const Program& program, size_t memory, int64_t group) {
-  std::vector<std::pair<int64_t, int64_t>> intervals;
-  for (const BufferUse& buffer : program.buffers) {
-    if (buffer.memory == memory && buffer.first_group <= group && group < buffer.end_group) {
-      intervals.emplace_back(buffer.address, buffer.address + buffer.bytes);
-    }
-  }
-  std::sort(intervals.begin(), intervals.end());
-  int64_t used = 0, end = 0;
-  for (const auto& [first, last] : intervals) {
-    used += std::max<int64_t>(last - std::max(first, end), 0);
-    end = std::max(end, last);
-  }
-  return used;
-}
-
-std::string MapText(const Program& program) {
-  std::ostringstream out;
-  for (size_t m = 0; m < program.target.memories.size(); ++m) {
-    const auto& memory = program.target.memories[m];
-    int64_t peak = 0, peak_group = 0;
-    for (size_t g = 0; g < program.groups.size(); ++g) {
-      const int64_t used = UsedBytes(program, m, static_cast<int64_t>(g));
-      if (used > peak) peak = used, peak_group = static_cast<int64_t>(g);
-    }
-    out << "memory '" << memory.name << "': " << memory.bytes << " bytes, peak " << peak;
-    if (peak > 0) out << " in group " << peak_group;
-    out << "\n";
-    for (const BufferUse& buffer : program.buffers) {
-      if (buffer.memory != m) continue;
-      out << "  " << buffer.address << " to " << buffer.address + buffer.bytes << "  groups "
-          << buffer.first_group << " to " << buffer.end_group - 1 << "  " << buffer.name << "\n";
-    }
-  }
-  return out.str();
-}
-
 Status Run(const std::string& command, const Options& options) {
   if (command == "asm") {
     DLA_ASSIGN_OR_RETURN(const std::string text, dla::ReadTextFile(options.file));
@@ -126,7 +88,12 @@ Status Run(const std::string& command, const Options& options) {
   if (command == "json") return print(dla::machine::ProgramJson(program));
   DLA_RETURN_IF_ERROR(CheckProgram(program, options.file));
   if (command == "info") return print(InfoText(program));
-  if (command == "map") return print(MapText(program));
+  if (command == "map") {
+    if (!options.svg.empty()) {
+      DLA_RETURN_IF_ERROR(dla::WriteResult(options.svg, dla::machine::MemoryMapSvg(program)));
+    }
+    return print(dla::machine::MemoryMapText(program));
+  }
   return print(Concat(options.file, ": ok, ", program.groups.size(), " groups\n"));
 }
 
@@ -145,7 +112,11 @@ int Main(int argc, char** argv) {
            {"json", "the whole program as JSON, without constants' bytes"},
            {"map", "what lies where in each scratchpad, and peak use"},
            {"verify", "prove that running it cannot go wrong"}}) {
-    add(name, what, "PROGRAM")->add_option("-o,--output", options.output, "file to write");
+    CLI::App* sub = add(name, what, "PROGRAM");
+    sub->add_option("-o,--output", options.output, "file to write");
+    if (std::string_view(name) == "map") {
+      sub->add_option("--svg", options.svg, "file for a drawing: addresses over predicted time");
+    }
   }
   CLI::App* assemble = add("asm", "make a program of the text that disasm prints", "TEXT");
   assemble->add_option("-o,--output", options.output, "program to write")->required();

@@ -93,7 +93,12 @@ class ProgramEmitter {
     machine::Group group = {.name = scheduled.name, .onnx_nodes = scheduled.onnx_nodes};
     for (size_t d = 0; d < scheduled.nest.dimensions.size(); ++d) {
       const ir::Dimension& dimension = scheduled.nest.dimensions[d];
-      group.dims.push_back({dimension.name, dimension.extent, scheduled.mapping.block[d]});
+      group.dims.push_back({dimension.name, dimension.extent, scheduled.mapping.block[d],
+                            scheduler::Blocks(scheduled.mapping).Lead(static_cast<int>(d))});
+    }
+    if (scheduled.cascade >= 0) {
+      group.cascade = scheduled.cascade;
+      group.stripe_dim = static_cast<uint8_t>(scheduled.mapping.stripe.dimension);
     }
     for (int o = 0; o <= scheduled.nest.output(); ++o) {
       group.operands.push_back(DescribeOperand(g, o));
@@ -128,7 +133,7 @@ class ProgramEmitter {
     int64_t stride = 1;
     for (size_t a = axes.size(); a-- > 0;) {
       axes[a].local_stride = stride;
-      stride *= scheduler::LengthsOf(group.nest, operand.axes[a], group.mapping.block, -1).longest;
+      stride *= scheduler::LengthsOf(group.nest, operand.axes[a], group.mapping, -1).longest;
     }
     return axes;
   }
@@ -146,6 +151,10 @@ class ProgramEmitter {
     const ir::ValueId root = graph_.values[At(operand.value)].storage.root;
     if (group.mapping.operands[At(o)].resident) {
       PlaceResident(g, root, operand, &desc);
+      const bool fills = group.mapping.operands[At(o)].through_dram && o != group.nest.output();
+      if (fills && group.mapping.stripe.dimension >= 0) {
+        desc.rolling_dims = static_cast<uint16_t>(1u << group.mapping.stripe.dimension);
+      }
       return desc;
     }
     if (group.mapping.operands[At(o)].source >= 0) {
@@ -259,7 +268,23 @@ class ProgramEmitter {
     desc->memory = static_cast<uint8_t>(it->memory);
     desc->address = it->address + base_bytes;
     desc->slot_bytes = it->bytes - base_bytes;
-    for (machine::AxisDesc& axis : desc->axes) axis.local_stride = axis.dram_stride;
+    const scheduler::Ring& ring = it->ring;
+    for (machine::AxisDesc& axis : desc->axes) {
+      axis.local_stride = axis.dram_stride;
+      if (ring.lines == 0) continue;
+      DLA_CHECK(operand.base == 0, "a part of '", desc->value, "' lies in a ring");
+      if (axis.dram_stride == ring.line_stride && axis.bound == ring.bound) {
+        axis.ring = ring.lines;
+      } else if (axis.dram_stride > ring.line_stride) {
+        axis.local_stride = axis.dram_stride / ring.bound * ring.lines;
+      }
+    }
+    // Where DRAM has the value, too, that is what its elements are known by.
+    const int region = scheduler::FindValueRegion(schedule_, root);
+    if (region < 0) return;
+    desc->dram_layout = machine::DramLayout::kStrided;
+    desc->region = static_cast<uint32_t>(region);
+    desc->dram_base = operand.base;
   }
 
   std::string NameOfBuffer(const scheduler::ScheduledGroup& group, int operand) const {
@@ -281,12 +306,13 @@ class ProgramEmitter {
     for (size_t g = 0; g < schedule_.groups.size(); ++g) {
       const scheduler::ScheduledGroup& group = schedule_.groups[g];
       for (const scheduler::TileBuffer& b : group.buffers) {
+        const scheduler::GroupSpan life = scheduler::LifeOf(schedule_, static_cast<int>(g), b);
         program_.buffers.push_back({.name = NameOfBuffer(group, b.operand),
                                     .memory = static_cast<uint8_t>(b.memory),
                                     .address = b.address,
                                     .bytes = b.slot_bytes * b.slots,
-                                    .first_group = static_cast<int32_t>(g),
-                                    .end_group = static_cast<int32_t>(g) + 1});
+                                    .first_group = life.first,
+                                    .end_group = life.end});
       }
     }
   }

@@ -53,7 +53,8 @@ class Describer {
           std::find_if(schedule_.residents.begin(), schedule_.residents.end(), [&](const auto& r) {
             return r.root == value.storage.root && r.first_group <= group && group < r.end_group;
           });
-      if (resident == schedule_.residents.end()) return;
+      // Of a value in a ring there are never all lines.
+      if (resident == schedule_.residents.end() || resident->ring.lines != 0) return;
       desc->place = machine::ValuePlace::kMemory;
       desc->space = static_cast<uint32_t>(resident->memory);
       desc->base = resident->address + offset;

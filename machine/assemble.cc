@@ -76,6 +76,13 @@ class Assembler {
       if (dim) group_->loops.push_back(*dim);
       return Check(dim.has_value(), "loop DIMENSION");
     }
+    if (word == "cascade") {
+      std::optional<uint8_t> dim;
+      const bool good = line->Number(&group_->cascade) && line->TakeWord("stripes");
+      if (good) dim = Dim(line);
+      group_->stripe_dim = dim.value_or(kNone);
+      return Check(dim.has_value(), "cascade N stripes DIMENSION");
+    }
     if (word == "operand") return OperandLine(line);
     if (word == "program") {
       std::string error;
@@ -191,9 +198,10 @@ class Assembler {
 
   Status DimLine(TextCursor* line) {
     DimDesc& dim = group_->dims.emplace_back();
-    return Check(line->Quoted(&dim.name) && line->TakeWord("extent") && line->Number(&dim.extent) &&
-                     line->TakeWord("block") && line->Number(&dim.block),
-                 "dim \"NAME\" extent N block N");
+    bool good = line->Quoted(&dim.name) && line->TakeWord("extent") && line->Number(&dim.extent) &&
+                line->TakeWord("block") && line->Number(&dim.block);
+    if (good && line->TakeWord("lead")) good = line->Number(&dim.lead);
+    return Check(good, "dim \"NAME\" extent N block N [lead N]");
   }
 
   // A dimension's name or #N.
@@ -262,13 +270,20 @@ class Assembler {
                       line->TakeWord("generation") && Mask(line, &mask);
     operand.generation_dims = static_cast<uint16_t>(mask);
     operand.resident = line->TakeWord("resident");
-    return Check(good,
-                 "place dense|panels memory \"NAME\" address N slot N ring N generation (D, ...)");
+    int64_t rolling = 0;
+    const bool rolls = line->TakeWord("rolling");
+    const bool masked = !rolls || Mask(line, &rolling);
+    operand.rolling_dims = static_cast<uint16_t>(rolling);
+    return Check(good && masked,
+                 "place dense|panels memory \"NAME\" address N slot N ring N generation (D, ...) "
+                 "[resident] [rolling (D, ...)]");
   }
 
   // [N*]D + ... [+ N | - N] of N dram N local N
   Status AxisLine(TextCursor* line, AxisDesc* axis) {
-    constexpr const char* kForm = "axis N*DIMENSION + ... - N of BOUND dram STRIDE local STRIDE";
+    constexpr const char* kForm =
+        "axis N*DIMENSION + ... - N of BOUND dram STRIDE local STRIDE "
+        "[ring N]";
     bool negative = false;
     do {
       int64_t number = 1;
@@ -285,10 +300,11 @@ class Assembler {
       }
       axis->terms.push_back({*dim, static_cast<int32_t>(number)});
     } while (line->Take("+") || (negative = line->Take("-")));
-    return Check(line->TakeWord("of") && line->Number(&axis->bound) && line->TakeWord("dram") &&
-                     line->Number(&axis->dram_stride) && line->TakeWord("local") &&
-                     line->Number(&axis->local_stride),
-                 kForm);
+    bool good = line->TakeWord("of") && line->Number(&axis->bound) && line->TakeWord("dram") &&
+                line->Number(&axis->dram_stride) && line->TakeWord("local") &&
+                line->Number(&axis->local_stride);
+    if (good && line->TakeWord("ring")) good = line->Number(&axis->ring);
+    return Check(good, kForm);
   }
 
   // ENGINE: OPCODE name=value ...

@@ -142,6 +142,7 @@ class Printer {
                                : static_cast<uint64_t>(axis.offset));
     }
     out_ << " of " << axis.bound << " dram " << axis.dram_stride << " local " << axis.local_stride;
+    if (axis.ring != 0) out_ << " ring " << axis.ring;
     if (safe_dims_ && !operand.resident) out_ << "  // tile " << LongestExtent(group, axis);
     out_ << "\n";
   }
@@ -160,8 +161,9 @@ class Printer {
     out_ << "    place " << (o.local_layout == LocalLayout::kDense ? "dense" : "panels")
          << " memory " << MemoryText(o.memory) << " address " << o.address << " slot "
          << o.slot_bytes << " ring " << static_cast<int>(o.ring_slots) << " generation "
-         << MaskText(group, o.generation_dims) << (o.resident ? " resident" : "") << "\n    pad "
-         << NumberText(o.pad_value) << "\n";
+         << MaskText(group, o.generation_dims) << (o.resident ? " resident" : "")
+         << (o.rolling_dims != 0 ? " rolling " + MaskText(group, o.rolling_dims) : "")
+         << "\n    pad " << NumberText(o.pad_value) << "\n";
     for (const AxisDesc& axis : o.axes) PrintAxis(group, o, axis);
   }
 
@@ -203,6 +205,10 @@ class Printer {
     for (const std::string& node : group.onnx_nodes) out_ << "  node " << Quoted(node) << "\n";
     for (const DimDesc& dim : group.dims) {
       out_ << "  dim " << Quoted(dim.name) << " extent " << dim.extent << " block " << dim.block
+           << (dim.lead != 0 ? Concat(" lead ", dim.lead) : "") << "\n";
+    }
+    if (group.cascade >= 0) {
+      out_ << "  cascade " << group.cascade << " stripes " << DimText(group, group.stripe_dim)
            << "\n";
     }
     for (const uint8_t dim : group.loops) {

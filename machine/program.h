@@ -23,6 +23,14 @@
 // last  = offset + sum of coefficient * (start_d + len_d - 1), both included, *clipped* to
 // [0, bound). No remainder tile, halo or padding needs code of its own.
 //
+// A dimension with a `lead` has a longer first block: block 0 covers [0, block + lead), block k > 0
+// [k * block + lead, (k + 1) * block + lead), both cut at the extent.
+//
+// Stripes. Groups that follow one another and have the same `cascade` run as one loop over stripes:
+// in stripe s = 0, 1, ... each of them, in order, executes prologue, the steps in which its
+// stripe_dim is at block s, and epilogue; a group with fewer blocks is left out of the later
+// stripes. A group without a loop over its stripe_dim runs in stripe 0.
+//
 // Generation. The tile that operand o holds in a step has the number
 //   generation = mixed-radix number of the block indices of the loops in o.generation_dims
 // (outermost loop most significant, radix = the loop's count). It lies in ring slot
@@ -31,7 +39,8 @@
 // On-chip layout of a tile:
 //   kDense     element (i_0, i_1, ...) of the operand's axes at sum of (i_a - begin_a) *
 //              local_stride_a, where begin_a = max(first_a, 0) (or 0 if the operand is `resident`:
-//              the whole value lies there)
+//              the whole value lies there). An axis with a `ring` keeps only that many lines of
+//              the value, line i where line i - ring was: i counts modulo ring.
 //   kPanels    weights for the array. With G, M, K the clipped extents of the dimensions that
 //              (input and output, output but not input, input but not output) depend on, in axis
 //              order: for each g, for each panel of kPanelWidth consecutive m (the last one is
@@ -75,7 +84,7 @@ enum class LocalLayout : uint8_t { kDense, kPanels };
 enum class DramLayout : uint8_t { kNone, kStrided, kPacked };
 
 inline constexpr int kMaxDims = 16;      // dimensions of a group
-inline constexpr int kMaxAxes = 8;       // axes of an operand
+inline constexpr int kMaxAxes = 16;      // axes of an operand
 inline constexpr int kMaxTerms = 3;      // terms of an axis
 inline constexpr int kMaxOperands = 32;  // operands of a group
 inline constexpr int kMaxTokens = 16;    // tokens of a group
@@ -144,8 +153,18 @@ struct DimDesc {
   std::string name;
   int64_t extent = 1;
   int64_t block = 1;  // 1 <= block <= extent
+  int64_t lead = 0;   // by so much is the first block longer; block + lead <= extent
   bool operator==(const DimDesc&) const = default;
-  int64_t count() const { return extent / block + (extent % block != 0 ? 1 : 0); }
+  // Where block `index` begins.
+  int64_t start(int64_t index) const { return index == 0 ? 0 : index * block + lead; }
+  int64_t length(int64_t index) const {
+    const int64_t full = index == 0 ? block + lead : block;
+    return full < extent - start(index) ? full : extent - start(index);
+  }
+  int64_t count() const {
+    const int64_t rest = extent - lead;
+    return rest / block + (rest % block != 0 ? 1 : 0);
+  }
 };
 
 struct TermDesc {
@@ -160,6 +179,9 @@ struct AxisDesc {
   int64_t bound = 1;
   int64_t dram_stride = 0;   // elements
   int64_t local_stride = 0;  // elements (kDense)
+  // Of a resident operand: the lines of this axis that lie on chip, when these are not all of them
+  // (a tile has at most so many); 0: all.
+  int64_t ring = 0;
   bool operator==(const AxisDesc&) const = default;
 };
 
@@ -197,6 +219,9 @@ struct OperandDesc {
   int64_t slot_bytes = 0;
   uint8_t ring_slots = 1;
   uint16_t generation_dims = 0;  // mask of dimensions
+  // A load brings only the lines that the tile of the block before in these dimensions did not
+  // have: it fills a resident operand line by line.
+  uint16_t rolling_dims = 0;
   bool operator==(const OperandDesc&) const = default;
 
   ElementType ReadType() const { return read_as.value_or(type); }
@@ -208,6 +233,8 @@ struct Group {
   std::vector<std::string> onnx_nodes;  // everything that became part of it
   std::vector<DimDesc> dims;
   std::vector<uint8_t> loops;  // dimensions that have a loop, outermost first
+  int32_t cascade = -1;        // number of the cascade that it belongs to; -1: none
+  uint8_t stripe_dim = kNone;  // of a cascade's group: the dimension that is cut into stripes
   std::vector<OperandDesc> operands;
   std::vector<MicroProgram> programs;
   std::vector<Instruction> prologue, body, epilogue;

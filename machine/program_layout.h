@@ -77,6 +77,7 @@ void DescribeAxis(A& a, X& x) {
   a.Int("axis bound", x.bound);
   a.Int("DRAM stride", x.dram_stride);
   a.Int("local stride", x.local_stride);
+  a.Int("ring lines", x.ring);
 }
 
 template <typename A, typename O>
@@ -92,7 +93,7 @@ void DescribeOperand(A& a, O& o) {
     o.read_as = rounds ? std::optional<ElementType>(read_as) : std::nullopt;
     if (!rounds && read_as != o.type) a.Fail("type when read", "is not the operand's");
   }
-  a.List("operand axes", o.axes, 36, kMaxAxes, [](A& b, auto& x) { DescribeAxis(b, x); });
+  a.List("operand axes", o.axes, 44, kMaxAxes, [](A& b, auto& x) { DescribeAxis(b, x); });
   a.Float("pad value", o.pad_value);
   a.Enum("DRAM layout", o.dram_layout, 3);
   a.Int("operand region", o.region);
@@ -114,6 +115,7 @@ void DescribeOperand(A& a, O& o) {
   a.Int("slot bytes", o.slot_bytes);
   a.Int("ring slots", o.ring_slots);
   a.Int("generation dimensions", o.generation_dims);
+  a.Int("rolling dimensions", o.rolling_dims);
 }
 
 template <typename A, typename M>
@@ -159,13 +161,16 @@ void DescribeGroup(A& a, G& g) {
   a.Text("group name", g.name);
   a.List("node names", g.onnx_nodes, 4, kMaxNodesOfGroup,
          [](A& b, auto& n) { b.Text("node name", n); });
-  a.List("dimensions", g.dims, 20, kMaxDims, [](A& b, auto& d) {
+  a.List("dimensions", g.dims, 28, kMaxDims, [](A& b, auto& d) {
     b.Text("dimension name", d.name);
     b.Int("extent", d.extent);
     b.Int("block", d.block);
+    b.Int("lead", d.lead);
   });
   a.List("loops", g.loops, 1, kMaxDims, [](A& b, auto& d) { b.Int("loop dimension", d); });
-  a.List("operands", g.operands, 73, kMaxOperands, [](A& b, auto& o) { DescribeOperand(b, o); });
+  a.Int("cascade", g.cascade);
+  a.Int("stripe dimension", g.stripe_dim);
+  a.List("operands", g.operands, 75, kMaxOperands, [](A& b, auto& o) { DescribeOperand(b, o); });
   a.List("programs", g.programs, 4, kMaxProgramsOfGroup,
          [](A& b, auto& m) { DescribeMicroProgram(b, m); });
   const auto code = [](A& b, auto& i) { DescribeInstruction(b, i); };

@@ -10,12 +10,12 @@ namespace {
 
 // A term whose dimension has more than one block.
 struct LoopedTerm {
-  int64_t coefficient, extent, block, count;
+  int64_t coefficient;
+  const DimDesc* dim;
+  int64_t count;
 
-  int64_t FirstOf(int64_t index) const { return coefficient * index * block; }
-  int64_t SpanOf(int64_t index) const {
-    return coefficient * (std::min(block, extent - index * block) - 1);
-  }
+  int64_t FirstOf(int64_t index) const { return coefficient * dim->start(index); }
+  int64_t SpanOf(int64_t index) const { return coefficient * (dim->length(index) - 1); }
 };
 
 // Indices first..first + span, clipped to [0, bound).
@@ -27,12 +27,14 @@ int64_t Clipped(int64_t first, int64_t span, int64_t bound) {
 // function of the block's start (a minimum of lines minus a maximum of lines), so its largest value
 // is next to where clipping below ends or clipping above begins; the last block may be short.
 int64_t LongestOverBlocks(const LoopedTerm& term, int64_t first, int64_t span, int64_t bound) {
-  const int64_t unit = term.coefficient * term.block;
-  const int64_t full_span = span + term.coefficient * (term.block - 1);
-  const int64_t below = -first / unit;
-  const int64_t above = (bound - 1 - full_span - first) / unit;
-  const std::array<int64_t, 9> candidates = {
-      0, below - 1, below, below + 1, above - 1, above, above + 1, term.count - 2, term.count - 1};
+  const int64_t unit = term.coefficient * term.dim->block;
+  const int64_t full_span = span + term.coefficient * (term.dim->block - 1);
+  const int64_t origin = first + term.coefficient * term.dim->lead;  // of blocks 1, 2, ...
+  const int64_t below = -origin / unit;
+  const int64_t above = (bound - 1 - full_span - origin) / unit;
+  const std::array<int64_t, 10> candidates = {
+      0,         1,     below - 1, below,          below + 1,
+      above - 1, above, above + 1, term.count - 2, term.count - 1};
   int64_t longest = 0;
   for (const int64_t candidate : candidates) {
     const int64_t index = std::clamp<int64_t>(candidate, 0, term.count - 1);
@@ -62,9 +64,9 @@ int64_t LongestExtent(const Group& group, const AxisDesc& axis) {
   int64_t span = 0, unclipped = 1;
   for (const TermDesc& term : axis.terms) {
     const DimDesc& dim = group.dims[term.dim];
-    unclipped += term.coefficient * (dim.block - 1);
+    unclipped += term.coefficient * (dim.block + dim.lead - 1);
     if (dim.count() > 1) {
-      looped.push_back({term.coefficient, dim.extent, dim.block, dim.count()});
+      looped.push_back({term.coefficient, &dim, dim.count()});
     } else {
       span += term.coefficient * (dim.extent - 1);
     }
@@ -86,7 +88,7 @@ std::optional<int64_t> TileElements(const Group& group, const OperandDesc& opera
   int64_t elements = 1;
   bool empty = false;
   for (const AxisDesc& axis : operand.axes) {
-    int64_t extent = operand.resident ? axis.bound : LongestExtent(group, axis);
+    int64_t extent = operand.resident ? LinesOnChip(axis) : LongestExtent(group, axis);
     empty = empty || extent == 0;
     extent = std::max<int64_t>(extent, 1);
     std::optional<int64_t> next;

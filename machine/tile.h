@@ -19,6 +19,9 @@ inline constexpr int64_t kMaxBlockCombinations = 65536;
 // coefficient * extent and |offset| must stay below 2^60.
 int64_t LongestExtent(const Group& group, const AxisDesc& axis);
 
+// The lines of a resident operand's axis that lie on chip.
+inline int64_t LinesOnChip(const AxisDesc& axis) { return axis.ring > 0 ? axis.ring : axis.bound; }
+
 // Elements from the first to behind the last of the longest tile in its local layout (the whole
 // value for a resident operand); nothing on overflow.
 std::optional<int64_t> TileElements(const Group& group, const OperandDesc& operand);

@@ -92,6 +92,9 @@ void CheckMove(const Context& c, const Instruction& instruction) {
     c.faults->Add(c.Text(instruction.operand2), "has type ", TypeName(to.type), ", its source ",
                   TypeName(from.type));
   }
+  for (const AxisDesc& axis : from.axes) {
+    if (axis.ring != 0) c.faults->Add(c.Text(instruction.operand), "is moved out of a ring");
+  }
   bool same = from.axes.size() == to.axes.size();
   for (size_t a = 0; a < from.axes.size() && same; ++a) {
     same = from.axes[a].terms == to.axes[a].terms && from.axes[a].offset == to.axes[a].offset &&

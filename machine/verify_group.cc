@@ -12,6 +12,23 @@ namespace {
 
 constexpr int64_t kMaxPoints = int64_t{1} << 60;
 
+// The stripes of a cascade are blocks of the outermost loop, if they are several.
+void VerifyStripes(const Group& group, const std::string& where, Faults* faults) {
+  if (group.cascade < 0) {
+    if (group.cascade < -1 || group.stripe_dim != kNone) {
+      faults->Add(where, "has stripes, but belongs to no cascade");
+    }
+    return;
+  }
+  const auto loop = std::find(group.loops.begin(), group.loops.end(), group.stripe_dim);
+  if (group.stripe_dim >= group.dims.size()) {
+    faults->Add(where, "its stripes are of dimension ", static_cast<int>(group.stripe_dim), " of ",
+                group.dims.size());
+  } else if (loop != group.loops.end() && loop != group.loops.begin()) {
+    faults->Add(where, "the loop over its stripes is not the outermost one");
+  }
+}
+
 void VerifyDims(const Group& group, const std::string& where, Faults* faults) {
   const size_t before = faults->count();
   if (group.dims.size() > kMaxDims) {
@@ -37,6 +54,10 @@ void VerifyDims(const Group& group, const std::string& where, Faults* faults) {
     if (dim.extent < 1 || dim.extent > kMaxExtent || dim.block < 1 || dim.block > dim.extent) {
       faults->Add(text, "extent ", dim.extent, " in blocks of ", dim.block, " is impossible");
       good = false;
+    } else if (dim.lead < 0 || dim.lead > dim.extent - dim.block) {
+      faults->Add(text, "a lead of ", dim.lead, " leaves no block of ", dim.block, " in ",
+                  dim.extent);
+      good = false;
     } else if ((looped >> d & 1) == 0 && dim.block != dim.extent) {
       faults->Add(text, "has no loop, but its block ", dim.block, " is not its extent ",
                   dim.extent);
@@ -44,6 +65,7 @@ void VerifyDims(const Group& group, const std::string& where, Faults* faults) {
     good = good && dim.extent <= kMaxPoints / points;
     if (good) points *= dim.extent;
   }
+  VerifyStripes(group, where, faults);
   if (!good) faults->Add(where, "has more than 2^60 points, or impossible dimensions");
   if (faults->count() == before && !StepCount(group))
     faults->Add(where, "has more than 2^40 steps");
@@ -61,6 +83,10 @@ bool IsAxisSane(const Group& group, const AxisDesc& axis, uint32_t* dims_seen,
       axis.local_stride < 0 || axis.local_stride > kMaxExtent) {
     faults->Add(where, "offset ", axis.offset, ", bound ", axis.bound, " or strides ",
                 axis.dram_stride, " and ", axis.local_stride, " are out of range");
+    return false;
+  }
+  if (axis.ring < 0 || axis.ring > axis.bound) {
+    faults->Add(where, "a ring of ", axis.ring, " lines does not suit a bound of ", axis.bound);
     return false;
   }
   int64_t reach = 0;
@@ -85,12 +111,32 @@ bool IsAxisSane(const Group& group, const AxisDesc& axis, uint32_t* dims_seen,
   return true;
 }
 
+// Rings are of residents, one axis at most, and long enough for every tile.
+void VerifyRings(const Group& group, const OperandDesc& operand, const std::string& where,
+                 Faults* faults) {
+  int rings = 0;
+  for (const AxisDesc& axis : operand.axes) {
+    if (axis.ring == 0) continue;
+    ++rings;
+    if (LongestExtent(group, axis) > axis.ring) {
+      faults->Add(where, "its longest tile has ", LongestExtent(group, axis),
+                  " lines, its ring has ", axis.ring);
+    }
+  }
+  if (rings > 1 || (rings == 1 && !operand.resident)) {
+    faults->Add(where, "has ", rings, " rings", operand.resident ? "" : " and is not resident");
+  }
+  if ((operand.rolling_dims >> group.dims.size()) != 0) {
+    faults->Add(where, "it rolls along a dimension that there is not");
+  }
+}
+
 // No two elements of the longest tile share a place: sorted by stride, each stride steps over
 // everything with a smaller one.
 bool HasDistinctPlaces(const Group& group, const OperandDesc& operand) {
   std::vector<std::pair<int64_t, int64_t>> axes;  // stride, extent
   for (const AxisDesc& axis : operand.axes) {
-    const int64_t extent = operand.resident ? axis.bound : LongestExtent(group, axis);
+    const int64_t extent = operand.resident ? LinesOnChip(axis) : LongestExtent(group, axis);
     if (extent > 1) axes.emplace_back(axis.local_stride, extent);
   }
   std::sort(axes.begin(), axes.end());
@@ -136,6 +182,7 @@ void VerifyPlace(const Program& program, const Group& group, const OperandDesc& 
   if ((operand.generation_dims >> group.dims.size()) != 0) {
     faults->Add(where, "its generation names a dimension that there is not");
   }
+  VerifyRings(group, operand, where, faults);
   const auto elements = TileElements(group, operand);
   if (!elements || *elements > kMaxExtent) {
     faults->Add(where, "its tile is impossibly large");

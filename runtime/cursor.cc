@@ -15,8 +15,8 @@ void SetBlock(const Group& group, size_t d, int64_t block, bool has_loop, Step* 
   const DimDesc& dim = group.dims[d];
   const auto bit = static_cast<uint16_t>(1u << d);
   step->block[d] = block;
-  step->start[d] = has_loop ? block * dim.block : 0;
-  step->length[d] = has_loop ? std::min(dim.block, dim.extent - step->start[d]) : dim.extent;
+  step->start[d] = has_loop ? dim.start(block) : 0;
+  step->length[d] = has_loop ? dim.length(block) : dim.extent;
   const bool first = !has_loop || block == 0;
   const bool last = !has_loop || block == dim.count() - 1;
   step->at_first = static_cast<uint16_t>(first ? step->at_first | bit : step->at_first & ~bit);
@@ -33,17 +33,19 @@ std::vector<const Instruction*> Select(const std::vector<Instruction>& code, Eng
 
 }  // namespace
 
-Step FirstStep(const Group& group) {
+Step FirstStep(const Group& group, int64_t stripe) {
   Step step;
   for (size_t d = 0; d < group.dims.size(); ++d) SetBlock(group, d, 0, false, &step);
-  for (const uint8_t d : group.loops) SetBlock(group, d, 0, true, &step);
+  for (const uint8_t d : group.loops) {
+    SetBlock(group, d, d == group.stripe_dim ? stripe : 0, true, &step);
+  }
   return step;
 }
 
-Step LastStep(const Group& group) {
-  Step step = FirstStep(group);
+Step LastStep(const Group& group, int64_t stripe) {
+  Step step = FirstStep(group, stripe);
   for (const uint8_t d : group.loops) {
-    SetBlock(group, d, group.dims[d].count() - 1, true, &step);
+    if (d != group.stripe_dim) SetBlock(group, d, group.dims[d].count() - 1, true, &step);
   }
   step.number = CountSteps(group) - 1;
   return step;
@@ -52,6 +54,7 @@ Step LastStep(const Group& group) {
 bool NextStep(const Group& group, Step* step) {
   for (size_t k = group.loops.size(); k-- > 0;) {
     const size_t d = group.loops[k];
+    if (d == group.stripe_dim) return false;  // the outermost loop: another stripe
     if (step->block[d] + 1 < group.dims[d].count()) {
       SetBlock(group, d, step->block[d] + 1, true, step);
       for (size_t inner = k + 1; inner < group.loops.size(); ++inner) {
@@ -66,8 +69,15 @@ bool NextStep(const Group& group, Step* step) {
 
 int64_t CountSteps(const Group& group) {
   int64_t count = 1;
-  for (const uint8_t d : group.loops) count *= group.dims[d].count();
+  for (const uint8_t d : group.loops) {
+    if (d != group.stripe_dim) count *= group.dims[d].count();
+  }
   return count;
+}
+
+int64_t CountStripes(const Group& group) {
+  const bool has_loop = !group.loops.empty() && group.loops[0] == group.stripe_dim;
+  return has_loop ? group.dims[group.stripe_dim].count() : 1;
 }
 
 bool Holds(const machine::Predicate& p, const Step& step) {
@@ -78,11 +88,12 @@ bool Holds(const machine::Predicate& p, const Step& step) {
          (p.not_last == 0 || (p.not_last & off_last) != 0);
 }
 
-Cursor::Cursor(const Group& group, Engine engine)
+Cursor::Cursor(const Group& group, Engine engine, int64_t stripe)
     : group_(&group),
+      stripe_(stripe),
       code_{Select(group.prologue, engine), Select(group.body, engine),
             Select(group.epilogue, engine)},
-      step_(FirstStep(group)) {
+      step_(FirstStep(group, stripe)) {
   Settle();
 }
 
@@ -116,7 +127,7 @@ void Cursor::NextPart() {
     case Part::kDone:
       break;
   }
-  if (part_ == Part::kEpilogue) step_ = LastStep(*group_);
+  if (part_ == Part::kEpilogue) step_ = LastStep(*group_, stripe_);
 }
 
 }  // namespace dla::runtime

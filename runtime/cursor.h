@@ -16,7 +16,7 @@ namespace dla::runtime {
 
 // One step of a group's loops: which part of each dimension it covers.
 struct Step {
-  int64_t number = 0;                               // 0, 1, ... in loop order
+  int64_t number = 0;                               // 0, 1, ... in loop order, in its stripe
   std::array<int64_t, machine::kMaxDims> block{};   // block index
   std::array<int64_t, machine::kMaxDims> start{};   // block index * block size
   std::array<int64_t, machine::kMaxDims> length{};  // min(block size, extent - start)
@@ -24,18 +24,21 @@ struct Step {
   uint16_t at_last = 0;                             // mask: dimensions at their last block
 };
 
-// The first or the last step of the group.
-Step FirstStep(const machine::Group& group);
-Step LastStep(const machine::Group& group);
+// The first or the last step of the group; of a cascade's group in the given stripe.
+Step FirstStep(const machine::Group& group, int64_t stripe);
+Step LastStep(const machine::Group& group, int64_t stripe);
 // Moves on to the next step; false (and `step` unchanged) behind the last one.
 bool NextStep(const machine::Group& group, Step* step);
+// Of a cascade's group: in each stripe.
 int64_t CountSteps(const machine::Group& group);
+// Of a cascade's group: the stripes in which it runs; of others: 1.
+int64_t CountStripes(const machine::Group& group);
 
 bool Holds(const machine::Predicate& predicate, const Step& step);
 
 class Cursor {
  public:
-  Cursor(const machine::Group& group, machine::Engine engine);
+  Cursor(const machine::Group& group, machine::Engine engine, int64_t stripe);
 
   bool done() const { return part_ == Part::kDone; }
   const machine::Instruction& instruction() const {
@@ -55,6 +58,7 @@ class Cursor {
   void NextPart();
 
   const machine::Group* group_;
+  int64_t stripe_;
   std::array<Code, 3> code_;  // indexed by Part: the engine's own instructions
   Part part_ = Part::kPrologue;
   size_t position_ = 0;

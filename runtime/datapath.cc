@@ -2,6 +2,7 @@
 
 #include "machine/timing.h"
 #include "runtime/access_tally.h"
+#include "runtime/strided_copy.h"
 
 namespace dla::runtime {
 namespace {
@@ -53,23 +54,52 @@ void CountProgram(const Group& group, const VectorPlan& plan, const MicroProgram
   tally->Write(result.memory, bytes(result, plan.full.back()));
 }
 
-// Where a tile is written: its first element, and the strides of its axes in elements.
+// Where a tile is written: its first element, and the strides of its axes in elements. A tile that
+// goes round the end of a ring is written dense beside it first; `pieces` then lie in the ring.
 struct Target {
   uint8_t* data;
   AxisArray strides;
+  std::vector<Tile> pieces;
 };
 
-Target TargetOf(const OperandDesc& operand, const Step& step, const Group& group,
-                Storage* storage) {
-  const Tile tile = TileOf(group, operand, step);
+Target TargetOf(const OperandDesc& operand, const Tile& tile, Storage* storage,
+                Reused<uint8_t>* beside) {
   DLA_CHECK(!tile.clipped(), "tile of '", operand.value, "' is written and leaves its bounds");
   Target target{};
-  target.data = storage->Scratchpad(operand.memory) + tile.address +
-                LocalOffset(operand, tile) * ElementBytes(operand);
-  for (size_t a = 0; a < operand.axes.size(); ++a) {
-    target.strides[a] = operand.axes[a].local_stride;
+  std::vector<Tile> pieces = PiecesOf(operand, tile);
+  if (pieces.size() == 1) {
+    target.data = storage->Scratchpad(operand.memory) + tile.address +
+                  LocalOffset(operand, tile) * ElementBytes(operand);
+    for (size_t a = 0; a < operand.axes.size(); ++a) {
+      target.strides[a] = operand.axes[a].local_stride;
+    }
+    return target;
   }
+  target.pieces = std::move(pieces);
+  int64_t elements = 1;
+  for (size_t a = operand.axes.size(); a-- > 0;) {
+    target.strides[a] = elements;
+    elements *= tile.length[a];
+  }
+  target.data = beside->Get(elements * ElementBytes(operand));
   return target;
+}
+
+// What was written beside the ring goes into it.
+void WritePieces(const OperandDesc& operand, const Tile& tile, const Target& target,
+                 Storage* storage) {
+  const int64_t size = ElementBytes(operand);
+  for (const Tile& piece : target.pieces) {
+    CopyBox box;
+    int64_t offset = 0;
+    for (size_t a = 0; a < operand.axes.size(); ++a) {
+      box.Add(piece.length[a], operand.axes[a].local_stride, target.strides[a]);
+      offset += (piece.begin[a] - tile.begin[a]) * target.strides[a];
+    }
+    box.Run(
+        storage->Scratchpad(operand.memory) + piece.address + LocalOffset(operand, piece) * size,
+        target.data + offset * size, size);
+  }
 }
 
 // MACs a cycle of the whole array.
@@ -85,6 +115,16 @@ bool OnlyCopies(const MicroProgram& program) { return program.ops.size() == 1; }
 Result<Work> Datapath::Execute(const Group& group, const GroupPlan& plan,
                                const Instruction& instruction, const Step& step,
                                Counters* counters) {
+  overflows_ = 0;
+  read_overflows_ = 0;
+  DLA_ASSIGN_OR_RETURN(Work work, Run(group, plan, instruction, step, counters));
+  work.overflows = overflows_;
+  work.read_overflows = read_overflows_;
+  return work;
+}
+
+Result<Work> Datapath::Run(const Group& group, const GroupPlan& plan,
+                           const Instruction& instruction, const Step& step, Counters* counters) {
   switch (instruction.op) {
     case Opcode::kArray:
       return Array(group, plan, instruction, step, counters);
@@ -196,11 +236,12 @@ View Datapath::StageRead(const Group& group, uint8_t operand, const Step& step, 
   if (desc.local_layout == machine::LocalLayout::kPanels) {
     if (plain) return {.data = scratchpad + tile.address};
     float* values = rounded_[buffer].Get(tile.elements);
-    RoundToRead(desc, scratchpad + tile.address, tile.elements, values);
+    read_overflows_ += RoundToRead(desc, scratchpad + tile.address, tile.elements, values);
     return {.data = reinterpret_cast<const uint8_t*>(values)};
   }
   if (plain) return StageTile(desc, tile, scratchpad, &staging_[buffer]);
-  return StageRounded(desc, tile, scratchpad, &staging_[buffer], &rounded_[buffer]);
+  return StageRounded(desc, tile, scratchpad, &staging_[buffer], &rounded_[buffer],
+                      &read_overflows_);
 }
 
 void Datapath::InitialiseAccumulators(const Group& group, const Instruction& instruction,
@@ -236,7 +277,7 @@ Status Datapath::Contract(const Group& group, const ArrayPlan& plan, const Instr
   if (initialise) InitialiseAccumulators(group, instruction, step);
   const View in = StageRead(group, instruction.operand, step, 0);
   const View wt = StageRead(group, instruction.operand2, step, 1);
-  const Target acc = TargetOf(accumulator, step, group, storage_);
+  const Target acc = TargetOf(accumulator, TileOf(group, accumulator, step), storage_, &beside_);
   Contraction c;
   const auto add = [&](const std::vector<uint8_t>& dims, std::vector<ContractionDim>* to) {
     for (const uint8_t d : dims) {
@@ -292,11 +333,13 @@ void Datapath::RunProgram(const Group& group, const VectorPlan& plan, const Micr
     job.sources.push_back(std::move(source));
   }
   const OperandDesc& result = group.operands[output];
-  const Target target = TargetOf(result, step, group, storage_);
+  const Tile tile = TileOf(group, result, step);
+  const Target target = TargetOf(result, tile, storage_, &beside_);
   job.type = result.type;
   job.output = target.data;
   job.output_strides = strides(result, target.strides);
-  RunVectorProgram(job, &vector_workspace_);
+  overflows_ += RunVectorProgram(job, &vector_workspace_);
+  WritePieces(result, tile, target, storage_);
 }
 
 }  // namespace dla::runtime

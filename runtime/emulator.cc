@@ -78,6 +78,8 @@ void AddTo(const GroupRun& group, GroupRun* total) {
   total->counters.Add(group.counters);
   total->bus_busy += group.bus_busy;
   total->steps += group.steps;
+  total->overflows += group.overflows;
+  total->read_overflows += group.read_overflows;
   total->peak_array_cycles += group.peak_array_cycles;
   total->energy.dram_pj += group.energy.dram_pj;
   total->energy.scratchpad_pj += group.energy.scratchpad_pj;
@@ -98,16 +100,6 @@ void ClearTimes(GroupRun* run) {
   run->engines = {};
 }
 
-Status RunGroup(const Program& program, const RunOptions& options, const Group& group,
-                const GroupRunner::Machine& machine, GroupRun* run) {
-  DLA_ASSIGN_OR_RETURN(const GroupPlan plan, PlanGroup(group, program.target));
-  GroupRunner runner(program, group, plan, machine);
-  DLA_RETURN_IF_ERROR(runner.Run(run).At("group '" + group.name + "'"));
-  SetEnergy(program.target, run);
-  if (options.mode == Mode::kFunctional) ClearTimes(run);
-  return Status();
-}
-
 // Reads the wanted values that are whole after this group.
 void DumpAfter(const Program& program, const RunOptions& options, int32_t group, Storage* values,
                RunResult* result) {
@@ -116,6 +108,93 @@ void DumpAfter(const Program& program, const RunOptions& options, int32_t group,
     if (value.group == group) result->dumped[i] = ReadValue(value, values);
   }
 }
+
+// Which group runs, and when it (or its stripe) began.
+struct Clock {
+  int64_t group = 0, begin = 0;
+};
+
+// One run of the whole program.
+class ProgramRun {
+ public:
+  ProgramRun(const Program& program, const RunOptions& options, const GroupRunner::Machine& machine,
+             Clock* clock, RunResult* result)
+      : program_(program), options_(options), machine_(machine), clock_(*clock), result_(*result) {}
+
+  Status Run() {
+    result_.groups.resize(program_.groups.size());
+    for (GroupRun& run : result_.groups) {
+      run.counters.memory.resize(program_.target.memories.size());
+    }
+    for (size_t g = 0; g < program_.groups.size();) {
+      const size_t end = EndOfCascade(g);
+      DLA_RETURN_IF_ERROR(RunCascade(g, end));
+      g = end;
+    }
+    return Status();
+  }
+
+ private:
+  // Behind the last group that belongs to the cascade of group g; g + 1 if it is in none.
+  size_t EndOfCascade(size_t g) const {
+    const int32_t cascade = program_.groups[g].cascade;
+    size_t end = g + 1;
+    while (cascade >= 0 && end < program_.groups.size() &&
+           program_.groups[end].cascade == cascade) {
+      ++end;
+    }
+    return end;
+  }
+
+  // All stripes of the groups from `begin` to before `end`.
+  Status RunCascade(size_t begin, size_t end) {
+    std::vector<GroupPlan> plans;
+    int64_t stripes = 0;
+    for (size_t g = begin; g < end; ++g) {
+      DLA_ASSIGN_OR_RETURN(GroupPlan plan, PlanGroup(program_.groups[g], program_.target));
+      plans.push_back(std::move(plan));
+      stripes = std::max(stripes, CountStripes(program_.groups[g]));
+    }
+    for (int64_t stripe = 0; stripe < stripes; ++stripe) {
+      for (size_t g = begin; g < end; ++g) {
+        if (stripe >= CountStripes(program_.groups[g])) continue;
+        DLA_RETURN_IF_ERROR(RunGroup(g, stripe, plans[g - begin]));
+      }
+    }
+    for (size_t g = begin; g < end; ++g) Finish(g);
+    return Status();
+  }
+
+  Status RunGroup(size_t g, int64_t stripe, const GroupPlan& plan) {
+    const Group& group = program_.groups[g];
+    if (machine_.shadow != nullptr) machine_.shadow->BeginGroup(static_cast<int32_t>(g));
+    clock_.group = static_cast<int64_t>(g);
+    GroupRun run;
+    GroupRunner runner(program_, group, plan, stripe, machine_);
+    const std::string where = Concat("group '", group.name, "'");
+    const bool striped = CountStripes(group) > 1;
+    DLA_RETURN_IF_ERROR(runner.Run(&run).At(striped ? Concat(where, " stripe ", stripe) : where));
+    clock_.begin += run.counters.cycles;
+    AddTo(run, &result_.groups[g]);
+    return Status();
+  }
+
+  void Finish(size_t g) {
+    GroupRun& run = result_.groups[g];
+    SetEnergy(program_.target, &run);
+    if (options_.mode == Mode::kFunctional) ClearTimes(&run);
+    AddTo(run, &result_.total);
+    DumpAfter(program_, options_, static_cast<int32_t>(g), machine_.storage, &result_);
+    if (!options_.progress) return;
+    options_.progress(static_cast<int64_t>(g) + 1, static_cast<int64_t>(program_.groups.size()));
+  }
+
+  const Program& program_;
+  const RunOptions& options_;
+  const GroupRunner::Machine& machine_;
+  Clock& clock_;
+  RunResult& result_;
+};
 
 }  // namespace
 
@@ -133,10 +212,11 @@ Result<RunResult> Run(const Program& program, const RunOptions& options,
   if (options.check) shadow.emplace(program);
   Datapath datapath(program, values);
   // The sink of the groups' own clocks.
+  Clock clock;
   const TraceSink trace = [&](TraceEvent event) {
-    event.group = static_cast<int64_t>(result.groups.size()) - 1;
-    event.begin += result.total.counters.cycles;
-    event.end += result.total.counters.cycles;
+    event.group = clock.group;
+    event.begin += clock.begin;
+    event.end += clock.begin;
     options.trace(event);
   };
   const GroupRunner::Machine machine = {.datapath = &datapath,
@@ -147,17 +227,7 @@ Result<RunResult> Run(const Program& program, const RunOptions& options,
   result.total.counters.memory.resize(program.target.memories.size());
   result.dumped.resize(options.dump.size());
   DumpAfter(program, options, -1, values, &result);
-  for (const Group& group : program.groups) {
-    if (shadow) shadow->BeginGroup(static_cast<int32_t>(result.groups.size()));
-    GroupRun& run = result.groups.emplace_back();
-    DLA_RETURN_IF_ERROR(RunGroup(program, options, group, machine, &run));
-    AddTo(run, &result.total);
-    DumpAfter(program, options, static_cast<int32_t>(result.groups.size()) - 1, values, &result);
-    if (options.progress) {
-      options.progress(static_cast<int64_t>(result.groups.size()),
-                       static_cast<int64_t>(program.groups.size()));
-    }
-  }
+  DLA_RETURN_IF_ERROR(ProgramRun(program, options, machine, &clock, &result).Run());
   if (shadow) DLA_RETURN_IF_ERROR(shadow->Finish());
   if (values != nullptr) {
     DLA_ASSIGN_OR_RETURN(result.outputs, TakeOutputs(program, *values));

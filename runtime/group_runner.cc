@@ -37,7 +37,7 @@ StallCause CauseOf(Engine waiting, Engine from) {
 }  // namespace
 
 GroupRunner::GroupRunner(const machine::Program& program, const Group& group, const GroupPlan& plan,
-                         const Machine& machine)
+                         int64_t stripe, const Machine& machine)
     : program_(program),
       group_(group),
       plan_(plan),
@@ -46,8 +46,10 @@ GroupRunner::GroupRunner(const machine::Program& program, const Group& group, co
       shadow_(machine.shadow),
       jitter_(machine.jitter),
       trace_(machine.trace),
-      ahead_{Cursor(group, Engine::kLoad), Cursor(group, Engine::kStore)} {
-  for (int e = 0; e < kEngineCount; ++e) engines_.emplace_back(group, static_cast<Engine>(e));
+      ahead_{Cursor(group, Engine::kLoad, stripe), Cursor(group, Engine::kStore, stripe)} {
+  for (int e = 0; e < kEngineCount; ++e) {
+    engines_.emplace_back(group, static_cast<Engine>(e), stripe);
+  }
 }
 
 Status GroupRunner::Run(GroupRun* run) {
@@ -124,7 +126,9 @@ void GroupRunner::Signal(Engine engine, const Instruction& instruction) {
 
 void GroupRunner::Open(Engine engine, const Instruction& instruction) {
   EngineState& state = State(engine);
-  const Tile tile = TileOf(group_, group_.operands[instruction.operand], state.cursor.step());
+  const OperandDesc& operand = group_.operands[instruction.operand];
+  const Tile tile = engine == Engine::kLoad ? LoadedTileOf(group_, operand, state.cursor.step())
+                                            : TileOf(group_, operand, state.cursor.step());
   if (tile.elements > 0) state.open.push_back({instruction.operand, tile});
 }
 
@@ -232,6 +236,8 @@ Status GroupRunner::Compute(Engine engine, const Instruction& instruction) {
   Busy(engine, work.cycles + Delay());
   run_->energy.mac_pj += work.mac_energy_pj;
   run_->peak_array_cycles += work.peak_array_cycles;
+  run_->overflows += work.overflows;
+  run_->read_overflows += work.read_overflows;
   return Status();
 }
 

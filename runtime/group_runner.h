@@ -34,9 +34,10 @@ class GroupRunner {
     const TraceSink* trace = nullptr;  // with times that count from the group's start
   };
   GroupRunner(const machine::Program& program, const machine::Group& group, const GroupPlan& plan,
-              const Machine& machine);
+              int64_t stripe, const Machine& machine);
 
-  // Executes the group; times count from 0. Sets counters, engine times and the group's cycles.
+  // Executes the group, or its part of one stripe of a cascade; times count from 0. Sets counters,
+  // engine times and the group's cycles.
   Status Run(GroupRun* run);
 
  private:
@@ -45,7 +46,8 @@ class GroupRunner {
     Tile tile;
   };
   struct EngineState {
-    EngineState(const machine::Group& group, machine::Engine engine) : cursor(group, engine) {}
+    EngineState(const machine::Group& group, machine::Engine engine, int64_t stripe)
+        : cursor(group, engine, stripe) {}
     Cursor cursor;
     int64_t time = 0;
     int64_t data_time = 0;         // when everything that it loaded is usable

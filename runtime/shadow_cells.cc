@@ -76,7 +76,7 @@ AxisArray ElementSteps(const OperandDesc& operand, const Tile& tile) {
   for (size_t a = operand.axes.size(); a-- > 0;) {
     switch (LayoutOf(operand)) {
       case DramLayout::kNone:
-        steps[a] = operand.resident ? operand.axes[a].local_stride * ElementBytes(operand) : inner;
+        steps[a] = operand.resident ? operand.axes[a].dram_stride * ElementBytes(operand) : inner;
         inner *= operand.axes[a].bound;
         break;
       case DramLayout::kStrided:
@@ -100,10 +100,8 @@ int64_t FirstElement(const OperandDesc& operand, const Tile& tile, const AxisArr
   return element;
 }
 
-}  // namespace
-
-std::vector<ElementRow> RowsOf(const OperandDesc& operand, const Tile& tile) {
-  if (tile.elements == 0) return {};
+// Of a tile that does not go round a ring.
+std::vector<ElementRow> RowsOfPiece(const OperandDesc& operand, const Tile& tile) {
   const int64_t size = ElementBytes(operand);
   const AxisArray steps = ElementSteps(operand, tile);
   ElementRow row{.chip = tile.address,
@@ -131,6 +129,18 @@ std::vector<ElementRow> RowsOf(const OperandDesc& operand, const Tile& tile) {
       }
     }
     rows = std::move(more);
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::vector<ElementRow> RowsOf(const OperandDesc& operand, const Tile& tile) {
+  if (tile.elements == 0) return {};
+  std::vector<ElementRow> rows;
+  for (const Tile& piece : PiecesOf(operand, tile)) {
+    const std::vector<ElementRow> more = RowsOfPiece(operand, piece);
+    rows.insert(rows.end(), more.begin(), more.end());
   }
   return rows;
 }

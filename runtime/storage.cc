@@ -168,6 +168,13 @@ Status Storage::CheckBounds(const OperandDesc& operand, const Tile& tile, bool d
 }
 
 Status Storage::Load(const OperandDesc& operand, const Tile& tile) {
+  for (const Tile& piece : PiecesOf(operand, tile)) {
+    DLA_RETURN_IF_ERROR(LoadPiece(operand, piece));
+  }
+  return Status();
+}
+
+Status Storage::LoadPiece(const OperandDesc& operand, const Tile& tile) {
   DLA_RETURN_IF_ERROR(CheckBounds(operand, tile, true));
   const int64_t size = ElementBytes(operand);
   uint8_t* to = Scratchpad(operand.memory) + ChipByte(operand, tile);
@@ -243,6 +250,13 @@ Status Storage::Gather(const machine::Group& group, const OperandDesc& operand, 
 }
 
 Status Storage::Store(const OperandDesc& operand, const Tile& tile) {
+  for (const Tile& piece : PiecesOf(operand, tile)) {
+    DLA_RETURN_IF_ERROR(StorePiece(operand, piece));
+  }
+  return Status();
+}
+
+Status Storage::StorePiece(const OperandDesc& operand, const Tile& tile) {
   DLA_RETURN_IF_ERROR(CheckBounds(operand, tile, true));
   if (operand.local_layout == LocalLayout::kPanels) {
     return Malformed("operand '", operand.value, "': panels cannot be stored");

@@ -37,6 +37,9 @@ class Storage {
               const machine::OperandDesc& to, const Tile& to_tile);
 
  private:
+  // Of a piece that does not go round the end of a ring.
+  Status LoadPiece(const machine::OperandDesc& operand, const Tile& tile);
+  Status StorePiece(const machine::OperandDesc& operand, const Tile& tile);
   // What to say of an index that names no entry of a gathered operand.
   Status NoEntry(const machine::OperandDesc& operand, const machine::OperandDesc& indices,
                  const uint8_t* at) const;

@@ -47,10 +47,56 @@ Tile TileOf(const Group& group, const OperandDesc& operand, const Step& step) {
   return tile;
 }
 
+Tile LoadedTileOf(const Group& group, const OperandDesc& operand, const Step& step) {
+  Tile tile = TileOf(group, operand, step);
+  if (operand.rolling_dims == 0) return tile;
+  tile.elements = 1;
+  for (size_t a = 0; a < operand.axes.size(); ++a) {
+    const AxisDesc& axis = operand.axes[a];
+    // The end of the axis' interval with each rolling dimension one block back.
+    int64_t last = tile.first[a] + tile.hull[a] - 1;
+    bool rolls = false;
+    for (const machine::TermDesc& term : axis.terms) {
+      const int64_t block = step.block[term.dim];
+      if ((operand.rolling_dims >> term.dim & 1) == 0 || block == 0) continue;
+      rolls = true;
+      last -= term.coefficient * step.length[term.dim];
+    }
+    if (rolls) {
+      const int64_t end = tile.begin[a] + tile.length[a];
+      const int64_t before = std::max<int64_t>(std::min(last + 1, axis.bound), 0);
+      tile.begin[a] = std::min(std::max(tile.begin[a], before), end);
+      tile.length[a] = end - tile.begin[a];
+    }
+    tile.elements *= tile.length[a];
+  }
+  return tile;
+}
+
+std::vector<Tile> PiecesOf(const OperandDesc& operand, const Tile& tile) {
+  for (size_t a = 0; a < operand.axes.size(); ++a) {
+    const int64_t ring = operand.axes[a].ring;
+    if (ring == 0 || tile.elements == 0) continue;
+    const int64_t before_end = ring - tile.begin[a] % ring;
+    if (tile.length[a] <= before_end) break;
+    Tile low = tile;
+    Tile high = tile;
+    low.length[a] = before_end;
+    high.begin[a] += before_end;
+    high.length[a] -= before_end;
+    low.elements = tile.elements / tile.length[a] * low.length[a];
+    high.elements = tile.elements - low.elements;
+    return {low, high};
+  }
+  return {tile};
+}
+
 int64_t LocalOffset(const OperandDesc& operand, const Tile& tile) {
   int64_t offset = 0;
   for (size_t a = 0; a < operand.axes.size(); ++a) {
-    offset += (tile.begin[a] - tile.local_begin[a]) * operand.axes[a].local_stride;
+    const int64_t ring = operand.axes[a].ring;
+    const int64_t line = ring > 0 ? tile.begin[a] % ring : tile.begin[a] - tile.local_begin[a];
+    offset += line * operand.axes[a].local_stride;
   }
   return offset;
 }

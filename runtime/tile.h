@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include "machine/program.h"
 #include "runtime/cursor.h"
@@ -28,6 +29,15 @@ struct Tile {
 };
 
 Tile TileOf(const machine::Group& group, const machine::OperandDesc& operand, const Step& step);
+
+// What a load brings of it: where the operand rolls, only the lines that the tile of the block
+// before did not have.
+Tile LoadedTileOf(const machine::Group& group, const machine::OperandDesc& operand,
+                  const Step& step);
+
+// The tile in pieces that lie on chip without going round the end of a ring: itself, or two.
+// Pieces are cut from what exists; their `first` and `hull` are those of the tile.
+std::vector<Tile> PiecesOf(const machine::OperandDesc& operand, const Tile& tile);
 
 // Elements from the slot's start to the tile's first existing element (kDense).
 int64_t LocalOffset(const machine::OperandDesc& operand, const Tile& tile);

@@ -72,16 +72,27 @@ void TraceFile::Add(const TraceEvent& event) {
 
 Status TraceFile::Commit(const RunResult& result) {
   int64_t begin = 0;
-  for (size_t g = 0; g < result.groups.size(); ++g) {
-    const int64_t cycles = result.groups[g].counters.cycles;
-    std::string nodes;
-    for (const std::string& node : program_->groups[g].onnx_nodes) {
-      nodes += Concat(nodes.empty() ? "" : ",", Quoted(node));
+  for (size_t g = 0; g < result.groups.size();) {
+    // The groups of a cascade take turns: they are one entry.
+    const int32_t cascade = program_->groups[g].cascade;
+    size_t end = g + 1;
+    while (cascade >= 0 && end < result.groups.size() && program_->groups[end].cascade == cascade) {
+      ++end;
     }
-    Event(kGroups, 0, names_[g], "group", begin, begin + cycles,
+    int64_t cycles = 0, steps = 0;
+    std::string nodes;
+    for (size_t member = g; member < end; ++member) {
+      cycles += result.groups[member].counters.cycles;
+      steps += result.groups[member].steps;
+      for (const std::string& node : program_->groups[member].onnx_nodes) {
+        nodes += Concat(nodes.empty() ? "" : ",", Quoted(node));
+      }
+    }
+    Event(kGroups, 0, names_[g], cascade >= 0 ? "cascade" : "group", begin, begin + cycles,
           Concat("{\"nodes\":[", nodes, "],\"begin_cycle\":", begin, ",\"cycles\":", cycles,
-                 ",\"steps\":", result.groups[g].steps, "}"));
+                 ",\"steps\":", steps, "}"));
     begin += cycles;
+    g = end;
   }
   Write("\n]\n");
   DLA_RETURN_IF_ERROR(status_);

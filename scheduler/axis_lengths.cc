@@ -1,7 +1,6 @@
 #include "scheduler/axis_lengths.h"
 
 #include <algorithm>
-#include <map>
 
 #include "support/checked.h"
 
@@ -16,10 +15,21 @@ bool IsPlain(const ir::Nest& nest, const ir::Axis& axis) {
          axis.bound >= nest.dimensions[At(axis.terms[0].dimension)].extent;
 }
 
-AxisLengths Summarise(const std::map<int64_t, int64_t>& counts) {
-  AxisLengths lengths;
-  for (const auto& [length, count] : counts) {
-    lengths.entries.push_back({length, count});
+// Few lengths occur: a list is faster than a tree.
+void Add(int64_t length, int64_t count, std::vector<AxisLengths::Entry>* entries) {
+  for (AxisLengths::Entry& entry : *entries) {
+    if (entry.length != length) continue;
+    entry.count += count;
+    return;
+  }
+  entries->push_back({length, count});
+}
+
+AxisLengths Summarise(std::vector<AxisLengths::Entry> entries) {
+  std::sort(entries.begin(), entries.end(),
+            [](const auto& a, const auto& b) { return a.length < b.length; });
+  AxisLengths lengths = {.entries = std::move(entries)};
+  for (const auto& [length, count] : lengths.entries) {
     lengths.sum += length * count;
     if (length > 0) lengths.present += count;
     lengths.longest = std::max(lengths.longest, length);
@@ -29,14 +39,14 @@ AxisLengths Summarise(const std::map<int64_t, int64_t>& counts) {
 
 }  // namespace
 
-Interval AxisInterval(const ir::Nest& nest, const ir::Axis& axis, std::span<const int64_t> block,
+Interval AxisInterval(const ir::Nest& nest, const ir::Axis& axis, const Blocks& blocks,
                       std::span<const int64_t> index) {
   int64_t first = axis.offset;
   int64_t last = axis.offset;
   for (const ir::Term& term : axis.terms) {
     const size_t d = At(term.dimension);
-    const int64_t start = index[d] * block[d];
-    const int64_t length = std::min(block[d], nest.dimensions[d].extent - start);
+    const int64_t start = blocks.Start(term.dimension, index[d]);
+    const int64_t length = blocks.Length(nest, term.dimension, index[d]);
     first += term.coefficient * start;
     last += term.coefficient * (start + length - 1);
   }
@@ -44,41 +54,41 @@ Interval AxisInterval(const ir::Nest& nest, const ir::Axis& axis, std::span<cons
   return {begin, std::max(begin, std::min(last + 1, axis.bound))};
 }
 
-Interval RolledInterval(const ir::Nest& nest, const ir::Axis& axis, std::span<const int64_t> block,
+Interval RolledInterval(const ir::Nest& nest, const ir::Axis& axis, const Blocks& blocks,
                         std::span<const int64_t> index, int rolling) {
-  Interval interval = AxisInterval(nest, axis, block, index);
+  Interval interval = AxisInterval(nest, axis, blocks, index);
   const bool rolls = std::any_of(axis.terms.begin(), axis.terms.end(),
                                  [&](const ir::Term& t) { return t.dimension == rolling; });
   if (!rolls || index[At(rolling)] == 0) return interval;
   std::vector<int64_t> before(index.begin(), index.end());
   --before[At(rolling)];
-  const Interval previous = AxisInterval(nest, axis, block, before);
+  const Interval previous = AxisInterval(nest, axis, blocks, before);
   interval.begin = std::min(std::max(interval.begin, previous.end), interval.end);
   return interval;
 }
 
-AxisLengths LengthsOf(const ir::Nest& nest, const ir::Axis& axis, std::span<const int64_t> block,
+AxisLengths LengthsOf(const ir::Nest& nest, const ir::Axis& axis, const Blocks& blocks,
                       int rolling) {
-  std::map<int64_t, int64_t> counts;
+  std::vector<AxisLengths::Entry> counts;
   if (IsPlain(nest, axis)) {
-    const size_t d = At(axis.terms[0].dimension);
-    const int64_t extent = nest.dimensions[d].extent;
-    const int64_t remainder = extent % block[d];
-    if (extent / block[d] > 0) counts[block[d]] += extent / block[d];
-    if (remainder > 0) counts[remainder] += 1;
-    return Summarise(counts);
+    const int d = axis.terms[0].dimension;
+    const int64_t count = blocks.Count(nest, d);
+    Add(blocks.Length(nest, d, 0), 1, &counts);
+    if (count > 1) Add(blocks.Length(nest, d, count - 1), 1, &counts);
+    if (count > 2) Add(blocks.size[At(d)], count - 2, &counts);
+    return Summarise(std::move(counts));
   }
   // All combinations of the blocks of the axis' dimensions, odometer fashion.
   std::vector<int64_t> index(nest.dimensions.size(), 0);
   while (true) {
-    ++counts[RolledInterval(nest, axis, block, index, rolling).length()];
+    Add(RolledInterval(nest, axis, blocks, index, rolling).length(), 1, &counts);
     size_t t = 0;
     for (; t < axis.terms.size(); ++t) {
       const size_t d = At(axis.terms[t].dimension);
-      if (++index[d] < CeilDiv(nest.dimensions[d].extent, block[d])) break;
+      if (++index[d] < blocks.Count(nest, axis.terms[t].dimension)) break;
       index[d] = 0;
     }
-    if (t == axis.terms.size()) return Summarise(counts);
+    if (t == axis.terms.size()) return Summarise(std::move(counts));
   }
 }
 

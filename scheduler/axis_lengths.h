@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ir/nest.h"
+#include "scheduler/mapping.h"
 
 namespace dla::scheduler {
 
@@ -20,13 +21,13 @@ struct Interval {
   int64_t length() const { return end - begin; }
 };
 
-// `block` holds the block size of every dimension, `index` the block's number in each.
-Interval AxisInterval(const ir::Nest& nest, const ir::Axis& axis, std::span<const int64_t> block,
+// `index` holds the block's number in each dimension.
+Interval AxisInterval(const ir::Nest& nest, const ir::Axis& axis, const Blocks& blocks,
                       std::span<const int64_t> index);
 
 // The same for an operand that rolls along dimension `rolling`: from its second block on, only the
 // lines that the block before did not have.
-Interval RolledInterval(const ir::Nest& nest, const ir::Axis& axis, std::span<const int64_t> block,
+Interval RolledInterval(const ir::Nest& nest, const ir::Axis& axis, const Blocks& blocks,
                         std::span<const int64_t> index, int rolling);
 
 // The lengths that occur over all combinations of the axis' blocks, with how often each occurs.
@@ -41,7 +42,7 @@ struct AxisLengths {
   int64_t present = 0;  // combinations with length > 0
 };
 // `rolling`: dimension along which the operand rolls, or -1.
-AxisLengths LengthsOf(const ir::Nest& nest, const ir::Axis& axis, std::span<const int64_t> block,
+AxisLengths LengthsOf(const ir::Nest& nest, const ir::Axis& axis, const Blocks& blocks,
                       int rolling);
 
 }  // namespace dla::scheduler

@@ -57,7 +57,13 @@ class DramLayout {
     for (const ir::ValueId v : graph_.outputs) AddValue(v, DramKind::kOutput, 0, groups);
   }
 
+  // In a cascade all groups run in turns: what one of them uses lives as long as all of them.
   void AddValue(ir::ValueId root, DramKind kind, int first, int end) {
+    if (first < end) {
+      const int last = CascadeOf(schedule_, end - 1).end;
+      first = CascadeOf(schedule_, first).first;
+      end = last;
+    }
     const auto it = by_root_.find(root);
     if (it != by_root_.end()) {
       DramRegion& region = schedule_.regions[it->second];
@@ -104,8 +110,8 @@ class DramLayout {
                                  .root = root,
                                  .group = g,
                                  .bytes = bytes,
-                                 .first_group = g,
-                                 .end_group = g + 1});
+                                 .first_group = CascadeOf(schedule_, g).first,
+                                 .end_group = CascadeOf(schedule_, g).end});
   }
 
   void PlaceRegions() {

@@ -48,6 +48,23 @@ Result<GivenMapping> ParseMapping(const Json& json) {
   return mapping;
 }
 
+Result<GivenCascade> ParseCascade(const Json& json) {
+  GivenCascade cascade;
+  const bool listed = json.is_object() && json.contains("groups") && json["groups"].is_array();
+  const bool counted =
+      json.is_object() && json.contains("lines") && json["lines"].is_number_integer();
+  if (!listed || !counted) return Malformed("an entry needs 'groups' (names) and 'lines'");
+  for (const Json& name : json["groups"]) {
+    if (!name.is_string()) return Malformed("groups: holds something that is not a name");
+    cascade.groups.push_back(name.get<std::string>());
+  }
+  cascade.lines = json["lines"].get<int64_t>();
+  if (cascade.lines < 1 || cascade.groups.size() < 2) {
+    return Malformed("a cascade has two groups or more, and stripes of a line or more");
+  }
+  return cascade;
+}
+
 class Resolver {
  public:
   Resolver(const GivenMapping& given, const ir::Nest& nest, const machine::Target& target)
@@ -57,6 +74,7 @@ class Resolver {
     DLA_RETURN_IF_ERROR(Blocks());
     DLA_RETURN_IF_ERROR(Order());
     DLA_RETURN_IF_ERROR(Places());
+    DLA_RETURN_IF_ERROR(DrainsAsSaid());
     const std::string gather = GatherFault(nest_, mapping_);
     if (!gather.empty()) return Usage("operands: ", gather);
     DLA_RETURN_IF_ERROR(Fits(reserved_bytes));
@@ -103,9 +121,35 @@ class Resolver {
     const uint32_t cut = CutMask(nest_, mapping_);
     if (seen != cut) {
       return Usage("order: it must list exactly the dimensions whose block is smaller than their ",
-                   "extent");
+                   "extent", Names("; missing: ", cut & ~seen), Names("; not cut: ", seen & ~cut));
+    }
+    return nest_.pass_dimension >= 0 ? PassOrder() : Status();
+  }
+
+  // Running values live for the passes over one tile of the output.
+  Status PassOrder() const {
+    int before = 0;
+    for (const int d : mapping_.order) {
+      const int rank = d == nest_.pass_dimension ? 1 : (nest_.reduce_mask >> d & 1U) != 0 ? 2 : 0;
+      if (rank < before) {
+        return Usage("order: '", nest_.dimensions[At(d)].name, "' must be further out; reductions ",
+                     "in passes have 'pass' outside of what is reduced over",
+                     Names(" (", nest_.reduce_mask & CutMask(nest_, mapping_)),
+                     ") and inside of everything else");
+      }
+      before = rank;
     }
     return Status();
+  }
+
+  // The dimensions' names behind `before`; nothing if there are none.
+  std::string Names(const char* before, uint32_t dims) const {
+    std::string text;
+    for (size_t d = 0; d < nest_.dimensions.size(); ++d) {
+      if ((dims >> d & 1U) == 0) continue;
+      text += Concat(text.empty() ? before : ", ", nest_.dimensions[d].name);
+    }
+    return text;
   }
 
   Status Places() {
@@ -124,6 +168,7 @@ class Resolver {
       if (!target_.memories[At(place.memory)].Holds(cls)) {
         return Usage("operands: '", given.memory, "' does not hold ", ClassName(cls));
       }
+      DLA_RETURN_IF_ERROR(KnownBuffers(given, sums));
       place.is_double = given.buffers != "single";
       place.resident = given.buffers == "resident";
       if (given.buffers == "moved") {
@@ -138,6 +183,31 @@ class Resolver {
       } else {
         mapping_.operands.push_back(place);
       }
+    }
+    return Status();
+  }
+
+  static Status KnownBuffers(const GivenMapping::Place& given, bool sums) {
+    if (given.buffers == "double" || given.buffers == "single") return Status();
+    if (sums) {
+      return Usage("operands: the accumulators' buffers are 'double' or 'single', not '",
+                   given.buffers, "'");
+    }
+    if (given.buffers == "resident" || given.buffers == "moved" ||
+        given.buffers == "drained in place") {
+      return Status();
+    }
+    return Usage("operands: buffers '", given.buffers,
+                 "': double, single, resident, moved or drained in place expected");
+  }
+
+  // What is drained in place lies where the accumulators are.
+  Status DrainsAsSaid() const {
+    for (int o = 0; o <= nest_.output(); ++o) {
+      if (given_.operands[At(o)].buffers != "drained in place") continue;
+      if (o == nest_.output() && DrainsInPlace(nest_, mapping_)) continue;
+      return Usage("operands: only the output of an array group can be drained in place, and only ",
+                   "in the scratchpad of its accumulators");
     }
     return Status();
   }
@@ -201,6 +271,16 @@ Result<GivenSchedule> ParseGivenSchedule(std::string_view text) {
         return Malformed("values: an entry needs 'name' and 'memory'");
       }
       (*given.values)[value["name"].get<std::string>()] = value["memory"].get<std::string>();
+    }
+  }
+  if (json.contains("cascades")) {
+    if (!json["cascades"].is_array()) return Malformed("cascades: is not a list");
+    given.cascades.emplace();
+    for (const Json& entry : json["cascades"]) {
+      Result<GivenCascade> cascade = ParseCascade(entry);
+      if (!cascade.ok()) return cascade.status().At("cascades");
+      for (const std::string& group : cascade->groups) given.groups.erase(group);
+      given.cascades->push_back(std::move(*cascade));
     }
   }
   return given;

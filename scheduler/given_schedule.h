@@ -1,8 +1,10 @@
 // A schedule that the user gives (`--use-schedule`): read from schedule.json, whole or partial.
 //
-// Groups are found by name. A group that is listed with a mapping gets it; all others are searched.
-// If the file has `values`, exactly these stay on chip; if it has none, residency is planned as
-// usual. Everything else in the file (predictions, addresses) is ignored: it follows from these.
+// If it has `cascades`, exactly these groups run as loops over stripes, whatever their mappings in
+// the file. Groups are found by name. A group that is listed with a mapping gets it; all others are
+// searched. If the file has `values`, exactly these stay on chip; if it has none, residency is
+// planned as usual. Everything else in the file (predictions, addresses) is ignored: it follows
+// from these.
 #pragma once
 
 #include <cstdint>
@@ -29,10 +31,18 @@ struct GivenMapping {
   std::vector<Place> operands;
 };
 
+// Groups that run as one loop over stripes, in order; their mappings follow from the stripes.
+struct GivenCascade {
+  std::vector<std::string> groups;
+  int64_t lines = 0;
+};
+
 struct GivenSchedule {
   std::map<std::string, GivenMapping> groups;
   // Value and scratchpad; none: residency is planned.
   std::optional<std::map<std::string, std::string>> values;
+  // None: chosen, unless `values` is given.
+  std::optional<std::vector<GivenCascade>> cascades;
 };
 
 // kMalformed with the place in the file.

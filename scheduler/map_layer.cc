@@ -119,6 +119,7 @@ std::optional<MappedLayer> SearchAsCompiler(const ir::Nest& nest, const machine:
   MappedLayer mapped;
   mapped.mapping = found->mapping;
   mapped.points = found->points;
+  mapped.proven = found->certificate.proven && found->certificate.all_sizes;
   return mapped;
 }
 

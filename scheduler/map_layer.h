@@ -55,7 +55,8 @@ struct MappedLayer {
 std::optional<IdealMachine> IdealMachineOf(const machine::Target& target, ElementType type);
 
 // The search alone, without costs; fails with kDoesNotFit or kUnsupported. Targets
-// that are not ideal, and objectives of energy, take the compiler's search, which proves nothing.
+// that are not ideal, and objectives of energy, take the compiler's search, which
+// has every integer block size and does not roll.
 Result<MappedLayer> MapLayer(const Layer& layer, const machine::Target& target,
                              const MapOptions& options);
 

@@ -1,12 +1,23 @@
 #include "scheduler/mapping.h"
 
+#include <algorithm>
+
 #include "support/checked.h"
 
 namespace dla::scheduler {
 
-int64_t BlockCount(const ir::Nest& nest, const Mapping& mapping, int d) {
+int64_t Blocks::Length(const ir::Nest& nest, int d, int64_t index) const {
+  const int64_t full = size[static_cast<size_t>(d)] + (index == 0 ? Lead(d) : 0);
+  return std::min(full, nest.dimensions[static_cast<size_t>(d)].extent - Start(d, index));
+}
+
+int64_t Blocks::Count(const ir::Nest& nest, int d) const {
   const size_t i = static_cast<size_t>(d);
-  return CeilDiv(nest.dimensions[i].extent, mapping.block[i]);
+  return CeilDiv(nest.dimensions[i].extent - Lead(d), size[i]);
+}
+
+int64_t BlockCount(const ir::Nest& nest, const Mapping& mapping, int d) {
+  return Blocks(mapping).Count(nest, d);
 }
 
 bool DrainsInPlace(const ir::Nest& nest, const Mapping& mapping) {

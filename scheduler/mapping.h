@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "ir/nest.h"
@@ -18,13 +19,29 @@ struct OperandPlace {
   // Two buffers where the operand has more than one transfer, so that it moves while the engines
   // compute; else one, and its transfers wait for the step before.
   bool is_double = true;
-  // The whole value stays on chip: no transfers, no tile buffer.
+  // The whole value (or, in a cascade, as many of its lines as are in use) stays on chip: no
+  // transfers, no tile buffer.
   bool resident = false;
+  // With `resident`: DRAM has the value, too. An input is loaded as it is first used, each element
+  // once; an output is stored as well.
+  bool through_dram = false;
+  // One buffer for each of its tiles: all stay until the group ends, each is loaded once.
+  bool kept = false;
   // The whole value stays in this scratchpad, which does not hold the operand's class: the move
   // engine brings tiles over a link to the (double) buffer in `memory`. -1: not so.
   int source = -1;
 
   bool operator==(const OperandPlace&) const = default;
+};
+
+// A group of a cascade runs stripe by stripe (machine/program.h, "Stripes"): the blocks of one
+// dimension, which is the outermost loop where there are several. The first block is longer by
+// `lead`, so that producers stay ahead by what the windows of their consumers reach.
+struct Stripe {
+  int dimension = -1;  // -1: the group is not part of a cascade
+  int64_t lead = 0;
+
+  bool operator==(const Stripe&) const = default;
 };
 
 struct Mapping {
@@ -37,12 +54,32 @@ struct Mapping {
   // The input keeps the lines that neighbouring tiles share when this dimension steps; -1: none. It
   // has an effect only if this is the innermost cut loop on which the input depends.
   int rolling = -1;
+  Stripe stripe;
 
   bool operator==(const Mapping&) const = default;
 };
 
 // No bytes of the operand cross the DRAM bus.
-inline bool StaysOnChip(const OperandPlace& place) { return place.resident || place.source >= 0; }
+inline bool StaysOnChip(const OperandPlace& place) {
+  return (place.resident && !place.through_dram) || place.source >= 0;
+}
+
+// The blocks of all dimensions: sizes, and what is longer about the first stripe.
+struct Blocks {
+  std::span<const int64_t> size;
+  Stripe stripe;
+
+  Blocks(std::span<const int64_t> sizes) : size(sizes) {}                          // NOLINT
+  Blocks(const std::vector<int64_t>& sizes) : size(sizes) {}                       // NOLINT
+  Blocks(const Mapping& mapping) : size(mapping.block), stripe(mapping.stripe) {}  // NOLINT
+
+  int64_t Lead(int d) const { return d == stripe.dimension ? stripe.lead : 0; }
+  int64_t Start(int d, int64_t index) const {
+    return index == 0 ? 0 : index * size[static_cast<size_t>(d)] + Lead(d);
+  }
+  int64_t Length(const ir::Nest& nest, int d, int64_t index) const;
+  int64_t Count(const ir::Nest& nest, int d) const;
+};
 
 // Blocks of dimension d.
 int64_t BlockCount(const ir::Nest& nest, const Mapping& mapping, int d);

@@ -2,102 +2,91 @@
 
 #include <algorithm>
 
-#include "support/checked.h"
-
 namespace dla::scheduler {
 namespace {
 
-int ClassesHeld(const machine::Memory& memory) {
-  return static_cast<int>(std::count(memory.holds.begin(), memory.holds.end(), true));
+size_t At(int i) { return static_cast<size_t>(i); }
+
+auto ClassesHeld(const machine::Memory& memory) {
+  return std::count(memory.holds.begin(), memory.holds.end(), true);
 }
 
-class Assignment {
- public:
-  Assignment(const ir::Nest& nest, const machine::Target& target,
-             std::span<const int64_t> free_bytes, std::span<const BufferNeed> needs,
-             Mapping* mapping)
-      : nest_(nest),
-        target_(target),
-        free_(free_bytes.begin(), free_bytes.end()),
-        needs_(needs),
-        mapping_(*mapping) {}
-
-  // Places item `item` and all behind it: first the accumulators (item 0), then the operands.
-  bool From(size_t item) {
-    const bool contracts = nest_.anchor == ir::Anchor::kContraction;
-    if (item == 0) return contracts ? Accumulators() : From(1);
-    const size_t o = item - 1;
-    if (o == nest_.operands.size()) return true;
-    OperandPlace& place = mapping_.operands[o];
-    const bool is_output = o + 1 == nest_.operands.size();
-    if (place.resident) return From(item + 1);
-    if (place.source >= 0) return TryLinked(nest_.operands[o].cls, needs_[o], &place, item);
-    if (is_output && nest_.anchor == ir::Anchor::kMove) {
-      place = mapping_.operands[0];
-      return From(item + 1);
-    }
-    if (is_output && contracts &&
-        target_.memories[Index(mapping_.accumulator)].Holds(nest_.operands[o].cls)) {
-      place.memory = mapping_.accumulator.memory;  // drained in place
-      if (From(item + 1)) return true;
-    }
-    return Try(nest_.operands[o].cls, needs_[o], is_output && contracts, &place, item);
+// The scratchpads that hold the class, the most specialised first; from `source` (if any) a link
+// must lead to them.
+std::vector<int> Holding(const machine::Target& target, OperandClass cls, int source) {
+  std::vector<int> memories;
+  for (int m = 0; m < static_cast<int>(target.memories.size()); ++m) {
+    if (!target.memories[At(m)].Holds(cls)) continue;
+    if (source >= 0 && target.FindLink(source, m) == nullptr) continue;
+    memories.push_back(m);
   }
-
- private:
-  static size_t Index(const OperandPlace& place) { return static_cast<size_t>(place.memory); }
-
-  bool Accumulators() {
-    return Try(OperandClass::kPartial, needs_.back(), false, &mapping_.accumulator, 0);
+  if (source < 0) {
+    std::stable_sort(memories.begin(), memories.end(), [&](int a, int b) {
+      return ClassesHeld(target.memories[At(a)]) < ClassesHeld(target.memories[At(b)]);
+    });
   }
-
-  bool Try(OperandClass cls, const BufferNeed& need, bool not_with_accumulators,
-           OperandPlace* place, size_t item) {
-    for (int classes = 1; classes <= kOperandClassCount; ++classes) {
-      for (size_t m = 0; m < target_.memories.size(); ++m) {
-        const machine::Memory& memory = target_.memories[m];
-        if (!memory.Holds(cls) || ClassesHeld(memory) != classes) continue;
-        if (not_with_accumulators && m == Index(mapping_.accumulator)) continue;
-        const int64_t bytes = RoundUp(need.tile_bytes, memory.align_bytes) * need.slots;
-        if (bytes > free_[m]) continue;
-        free_[m] -= bytes;
-        place->memory = static_cast<int>(m);
-        if (From(item + 1)) return true;
-        free_[m] += bytes;
-      }
-    }
-    return false;
-  }
-
-  // A scratchpad to which a link leads from where the value stays.
-  bool TryLinked(OperandClass cls, const BufferNeed& need, OperandPlace* place, size_t item) {
-    for (size_t m = 0; m < target_.memories.size(); ++m) {
-      const machine::Memory& memory = target_.memories[m];
-      const int to = static_cast<int>(m);
-      if (!memory.Holds(cls) || target_.FindLink(place->source, to) == nullptr) continue;
-      const int64_t bytes = RoundUp(need.tile_bytes, memory.align_bytes) * need.slots;
-      if (bytes > free_[m]) continue;
-      free_[m] -= bytes;
-      place->memory = to;
-      if (From(item + 1)) return true;
-      free_[m] += bytes;
-    }
-    return false;
-  }
-
-  const ir::Nest& nest_;
-  const machine::Target& target_;
-  std::vector<int64_t> free_;
-  std::span<const BufferNeed> needs_;
-  Mapping& mapping_;
-};
+  return memories;
+}
 
 }  // namespace
 
+MemoryChoices::MemoryChoices(const ir::Nest& nest, const machine::Target& target,
+                             std::vector<int64_t> free_bytes, std::span<const int> resident_in)
+    : free_(std::move(free_bytes)) {
+  const bool contracts = nest.anchor == ir::Anchor::kContraction;
+  drains_ = contracts && resident_in[At(nest.output())] < 0;
+  shares_ = nest.anchor == ir::Anchor::kMove;
+  for (const machine::Memory& memory : target.memories) {
+    align_.push_back(memory.align_bytes);
+    in_place_.push_back(memory.Holds(nest.operands.back().cls));
+  }
+  for (int o = 0; o <= nest.output(); ++o) {
+    const OperandClass cls = nest.operands[At(o)].cls;
+    const int stays_in = resident_in[At(o)];
+    const bool is_resident = stays_in >= 0 && target.memories[At(stays_in)].Holds(cls);
+    memory_of_resident_.push_back(is_resident ? stays_in : -1);
+    source_.push_back(is_resident ? -1 : stays_in);
+    const bool has_none = is_resident || (shares_ && o == nest.output());
+    allowed_.push_back(has_none ? std::vector<int>() : Holding(target, cls, source_.back()));
+    memory_.push_back(is_resident ? stays_in : -1);
+    // One that must have a buffer and may be nowhere.
+    if (!has_none && allowed_.back().empty()) free_.assign(free_.size(), -1);
+  }
+  memory_of_resident_.push_back(-1);
+  source_.push_back(-1);
+  memory_.push_back(-1);
+  allowed_.emplace_back();
+  if (contracts) allowed_.back() = Holding(target, OperandClass::kPartial, -1);
+  if (contracts && allowed_.back().empty()) free_.assign(free_.size(), -1);
+}
+
+bool MemoryChoices::HasChoice() const {
+  return std::any_of(allowed_.begin(), allowed_.end(),
+                     [](const std::vector<int>& memories) { return memories.size() > 1; });
+}
+
+void MemoryChoices::Write(Mapping* mapping) const {
+  const size_t operands = memory_.size() - 1;
+  mapping->operands.resize(operands);
+  for (size_t o = 0; o < operands; ++o) {
+    OperandPlace& place = mapping->operands[o];
+    place.resident = memory_of_resident_[o] >= 0;
+    place.source = source_[o];
+    place.memory = memory_[o];
+    if (source_[o] >= 0) place.is_double = true;
+  }
+  if (shares_) mapping->operands.back() = mapping->operands.front();
+  mapping->accumulator.memory = std::max(memory_.back(), 0);
+}
+
 bool AssignMemories(const ir::Nest& nest, const machine::Target& target,
-                    std::span<const int64_t> free_bytes, std::span<const BufferNeed> needs,
-                    Mapping* mapping) {
-  return Assignment(nest, target, free_bytes, needs, mapping).From(0);
+                    std::span<const int64_t> free_bytes, std::span<const int> resident_in,
+                    std::span<const BufferNeed> needs, Mapping* mapping) {
+  MemoryChoices choices(nest, target, {free_bytes.begin(), free_bytes.end()}, resident_in);
+  return choices.ForEach(needs, [&] {
+    choices.Write(mapping);
+    return true;
+  });
 }
 
 }  // namespace dla::scheduler

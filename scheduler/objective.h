@@ -15,6 +15,8 @@ enum class Objective : uint8_t {
   kBalanced,  // least bus bytes among those within 5 % of the least cycles
 };
 
+inline constexpr int kObjectiveCount = 5;
+
 std::string_view ObjectiveName(Objective objective);
 std::optional<Objective> ParseObjective(std::string_view name);
 

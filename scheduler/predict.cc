@@ -4,6 +4,7 @@
 #include <array>
 
 #include "scheduler/axis_lengths.h"
+#include "scheduler/cycle_model.h"
 #include "scheduler/dram.h"
 #include "scheduler/footprint.h"
 #include "scheduler/operand_view.h"
@@ -16,22 +17,10 @@
 namespace dla::scheduler {
 namespace {
 
-// The dimension along which the operand rolls. Tiles share lines with the one before only where
-// that dimension is the innermost cut loop on which the operand depends.
-int RollingOf(const ir::Nest& nest, const Mapping& mapping, int operand) {
-  if (operand != ir::Nest::kInput || mapping.rolling < 0) return -1;
-  const uint32_t dims = DependenceMask(nest, operand);
-  int innermost = -1;
-  for (const int d : mapping.order) {
-    if (dims & (uint32_t{1} << d)) innermost = d;
-  }
-  return innermost == mapping.rolling ? mapping.rolling : -1;
-}
-
 std::vector<AxisLengths> AxesOf(const ir::Nest& nest, const Mapping& mapping, int operand) {
   std::vector<AxisLengths> axes;
   for (const ir::Axis& axis : OperandOf(nest, operand).axes) {
-    axes.push_back(LengthsOf(nest, axis, mapping.block, RollingOf(nest, mapping, operand)));
+    axes.push_back(LengthsOf(nest, axis, mapping, RollingOf(nest, mapping, operand)));
   }
   return axes;
 }
@@ -95,236 +84,6 @@ void CountTransfer(const ir::Nest& nest, const Mapping& mapping, const machine::
   }
 }
 
-// The recurrence's view of one transfer: which steps it happens in, what it moves there.
-class TransferSteps {
- public:
-  TransferSteps(const ir::Nest& nest, const Mapping& mapping, const machine::Target& target,
-                const Transfer& transfer)
-      : transfer_(transfer),
-        footprint_(
-            OperandOf(nest, transfer.operand), TypeBytes(TypeOf(nest, target, transfer.operand), 1),
-            IsPacked(nest, transfer.operand), target.dram, GatheredAxes(nest, transfer.operand)) {
-    const ir::Operand& operand = OperandOf(nest, transfer.operand);
-    for (const ir::Axis& axis : operand.axes)
-      AddTable(nest, mapping, axis, RollingOf(nest, mapping, transfer.operand));
-    lengths_.resize(tables_.size());
-    element_bytes_ = TypeBytes(TypeOf(nest, target, transfer.operand), 1);
-    const OperandPlace& place = PlaceOf(mapping, transfer.operand);
-    memory_ = At(place.memory);
-    if (operand.gather) {
-      gathered_ = GatheredAxes(nest, transfer.operand);
-      index_bytes_ = TypeBytes(nest.operands[At(operand.gather->indices)].type, 1);
-      source_ = At(PlaceOf(mapping, operand.gather->indices).memory);
-    }
-    if (transfer.is_move) {
-      source_ = At(place.source);
-      link_rate_ = target.FindLink(place.source, place.memory)->bytes_per_cycle;
-    }
-  }
-
-  const Transfer& transfer() const { return transfer_; }
-
-  bool Happens(uint32_t first, uint32_t last) const {
-    return Holds(transfer_.first, first) && Holds(transfer_.last, last) &&
-           (transfer_.not_first == 0 || !Holds(transfer_.not_first, first)) &&
-           (transfer_.not_last == 0 || !Holds(transfer_.not_last, last));
-  }
-
-  // Cycles of the move with the loops at these block indices.
-  int64_t MoveCycles(std::span<const int64_t> index, const machine::Target& target) {
-    if (BusBytes(index) == 0) return 0;
-    std::vector<int64_t> bytes(target.memories.size());
-    bytes[source_] += Bytes();
-    bytes[memory_] += Bytes();
-    return machine::BoundByMemories(target, bytes, machine::CyclesAtRate(Bytes(), link_rate_));
-  }
-
-  size_t memory() const { return memory_; }
-  size_t source() const { return source_; }
-  // Bytes of the indices that the load of that tile reads.
-  int64_t IndexBytes() const {
-    int64_t bytes = index_bytes_;
-    for (size_t a = 0; a < lengths_.size(); ++a) {
-      if ((gathered_ >> a & 1U) != 0) bytes *= lengths_[a];
-    }
-    return bytes;
-  }
-  // Bytes of the tile that BusBytes was asked about last.
-  int64_t Bytes() const {
-    int64_t bytes = element_bytes_;
-    for (const int64_t length : lengths_) bytes *= length;
-    return bytes;
-  }
-
-  // Bus bytes with the loops at these block indices; 0: absent.
-  int64_t BusBytes(std::span<const int64_t> index) {
-    for (size_t a = 0; a < tables_.size(); ++a) {
-      int64_t position = 0;
-      for (const auto& [dim, stride] : tables_[a].terms) position += index[dim] * stride;
-      lengths_[a] = tables_[a].lengths[static_cast<size_t>(position)];
-      if (lengths_[a] == 0) return 0;
-    }
-    return footprint_.BusBytes(lengths_);
-  }
-
- private:
-  // Clipped lengths of an axis for all combinations of its blocks.
-  struct Table {
-    std::vector<std::pair<size_t, int64_t>> terms;  // dimension, stride in `lengths`
-    std::vector<int64_t> lengths;
-  };
-
-  void AddTable(const ir::Nest& nest, const Mapping& mapping, const ir::Axis& axis, int rolling) {
-    Table table;
-    int64_t size = 1;
-    for (const ir::Term& term : axis.terms) {
-      table.terms.emplace_back(At(term.dimension), size);
-      size *= BlockCount(nest, mapping, term.dimension);
-    }
-    std::vector<int64_t> index(nest.dimensions.size(), 0);
-    for (int64_t i = 0; i < size; ++i) {
-      for (const auto& [dim, stride] : table.terms) {
-        index[dim] = i / stride % BlockCount(nest, mapping, static_cast<int>(dim));
-      }
-      table.lengths.push_back(RolledInterval(nest, axis, mapping.block, index, rolling).length());
-    }
-    tables_.push_back(std::move(table));
-  }
-
-  Transfer transfer_;
-  Footprint footprint_;
-  int64_t element_bytes_ = 1;
-  size_t memory_ = 0, source_ = 0;  // source: of a move, or where the indices lie
-  uint32_t gathered_ = 0;           // axes that are gathered
-  int64_t index_bytes_ = 0;         // of one index; 0: nothing is gathered
-  machine::Rational link_rate_;
-  std::vector<Table> tables_;
-  std::vector<int64_t> lengths_;
-};
-
-// Cycles on the bus in one step: loads and stores, overlapping (D) and not (S); cycles of moves.
-struct StepTransfers {
-  int64_t load_d = 0, load_s = 0, store_d = 0, store_s = 0;
-  int64_t move = 0;
-};
-
-// Walks the loops of a nest in order.
-class LoopWalk {
- public:
-  LoopWalk(const ir::Nest& nest, const Mapping& mapping) : nest_(nest), mapping_(mapping) {
-    index.resize(nest.dimensions.size(), 0);
-    lengths.resize(nest.dimensions.size());
-    const uint32_t cut = CutMask(nest, mapping);
-    const uint32_t all = (uint32_t{1} << nest.dimensions.size()) - 1;
-    first = all;
-    last = all & ~cut;
-    for (size_t d = 0; d < lengths.size(); ++d) lengths[d] = mapping.block[d];
-  }
-
-  // To the next step; false after the last one.
-  bool Next() {
-    for (size_t k = mapping_.order.size(); k-- > 0;) {
-      const int d = mapping_.order[k];
-      const bool wraps = index[At(d)] + 1 == BlockCount(nest_, mapping_, d);
-      Set(d, wraps ? 0 : index[At(d)] + 1);
-      if (!wraps) return true;
-    }
-    return false;
-  }
-
-  std::vector<int64_t> index, lengths;
-  uint32_t first = 0, last = 0;
-
- private:
-  void Set(int d, int64_t value) {
-    const size_t i = At(d);
-    const uint32_t bit = uint32_t{1} << d;
-    const bool at_end = value + 1 == BlockCount(nest_, mapping_, d);
-    index[i] = value;
-    lengths[i] =
-        std::min(mapping_.block[i], nest_.dimensions[i].extent - value * mapping_.block[i]);
-    first = value == 0 ? first | bit : first & ~bit;
-    last = at_end ? last | bit : last & ~bit;
-  }
-
-  const ir::Nest& nest_;
-  const Mapping& mapping_;
-};
-
-StepTransfers TransfersInStep(const LoopWalk& walk, const machine::Target& target,
-                              std::vector<TransferSteps>* transfers) {
-  struct Open {  // a transfer of several descriptors
-    int64_t bus_bytes = 0, descriptors = 0;
-    std::array<int64_t, machine::kMaxMemories> bytes{};  // by memory
-  };
-  Open open[2][2];  // [is_store][overlaps]
-  int64_t move = 0;
-  for (TransferSteps& t : *transfers) {
-    if (!t.Happens(walk.first, walk.last)) continue;
-    if (t.transfer().is_move) {
-      move += t.MoveCycles(walk.index, target);
-      continue;
-    }
-    const int64_t bus_bytes = t.BusBytes(walk.index);
-    if (bus_bytes == 0) continue;
-    Open& transfer = open[t.transfer().is_store][t.transfer().overlaps];
-    transfer.bus_bytes += bus_bytes;
-    transfer.bytes[t.memory()] += t.Bytes();
-    transfer.bytes[t.source()] += t.IndexBytes();
-    ++transfer.descriptors;
-  }
-  const auto cycles = [&](const Open& transfer) {
-    return machine::BoundByMemories(
-        target, std::span(transfer.bytes).first(target.memories.size()),
-        machine::TransferCycles(target, transfer.descriptors, transfer.bus_bytes));
-  };
-  return {.load_d = cycles(open[0][1]),
-          .load_s = cycles(open[0][0]),
-          .store_d = cycles(open[1][1]),
-          .store_s = cycles(open[1][0]),
-          .move = move};
-}
-
-// The state of the recurrence (docs/MACHINE.md, "Steps"): E[i-1], E[i-2], when the bus is free, and
-// what steps i-1 and i-2 still have to store.
-struct Recurrence {
-  int64_t latency = 0;
-  int64_t bus = 0;
-  int64_t moves = 0;  // when the move engine is free
-  int64_t end1 = 0, end2 = 0;
-  int64_t store_s1 = 0, store_d1 = 0, store_d2 = 0;
-
-  void Step(const StepTransfers& t, int64_t compute_cycles) {
-    int64_t ready = end1;
-    if (store_d2 > 0) ready = std::max(ready, Serve(end2, store_d2));
-    if (t.load_d > 0) ready = std::max(ready, Serve(end2, t.load_d) + latency);
-    if (store_s1 > 0) ready = std::max(ready, Serve(end1, store_s1));
-    if (t.load_s > 0) ready = std::max(ready, Serve(end1, t.load_s) + latency);
-    if (t.move > 0) {
-      moves = std::max(moves, end2) + t.move;
-      ready = std::max(ready, moves);
-    }
-    end2 = end1;
-    end1 = ready + compute_cycles;
-    store_d2 = store_d1;
-    store_d1 = t.store_d;
-    store_s1 = t.store_s;
-  }
-
-  int64_t Retire() {
-    if (store_d2 > 0) Serve(end2, store_d2);
-    if (store_s1 > 0) Serve(end1, store_s1);
-    if (store_d1 > 0) Serve(end1, store_d1);
-    return std::max(bus, end1);
-  }
-
- private:
-  int64_t Serve(int64_t not_before, int64_t cycles) {
-    bus = std::max(bus, not_before) + cycles;
-    return bus;
-  }
-};
-
 }  // namespace
 
 ElementType AccumulatorType(const ir::Nest& nest, const machine::Target& target) {
@@ -337,7 +96,7 @@ int64_t TileBytes(const ir::Nest& nest, const Mapping& mapping, const machine::T
                   int operand) {
   int64_t elements = 1;
   for (const ir::Axis& axis : OperandOf(nest, operand).axes) {
-    elements *= LengthsOf(nest, axis, mapping.block, -1).longest;
+    elements *= LengthsOf(nest, axis, mapping, -1).longest;
   }
   return TypeBytes(TypeOf(nest, target, operand), elements);
 }
@@ -367,19 +126,7 @@ machine::Counters PredictCounts(const ir::Nest& nest, const Mapping& mapping,
 }
 
 int64_t PredictCycles(const ir::Nest& nest, const Mapping& mapping, const machine::Target& target) {
-  std::vector<TransferSteps> transfers;
-  for (const Transfer& transfer : TransfersOf(nest, mapping)) {
-    transfers.emplace_back(nest, mapping, target, transfer);
-  }
-  const StepWork work(nest, mapping, target);
-  Recurrence recurrence;
-  recurrence.latency = target.dram.latency_cycles;
-  LoopWalk walk(nest, mapping);
-  do {
-    const StepTransfers step = TransfersInStep(walk, target, &transfers);
-    recurrence.Step(step, work.Cycles(walk.lengths, walk.first, walk.last));
-  } while (walk.Next());
-  return recurrence.Retire();
+  return CycleModel(nest, target).Cycles(mapping);
 }
 
 machine::Counters Predict(const ir::Nest& nest, const Mapping& mapping,

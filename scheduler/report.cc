@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "scheduler/dram.h"
+#include "scheduler/explain_mapping.h"
 #include "scheduler/explain_residency.h"
 #include "scheduler/predict.h"
 #include "scheduler/transfers.h"
@@ -154,9 +155,28 @@ std::string ExplainGroup(const ir::Graph& graph, const Schedule& schedule, size_
   const machine::Counters& c = group.predicted;
   text += Concat("\n", c.cycles, " cycles (compute ", row.compute, ", DRAM bus ", row.bus,
                  ", roofline ", row.roofline, "), bound by ", row.bound_by, "\n", c.dram_bytes(),
-                 " DRAM bytes; compulsory ", group.compulsory_bytes, "\n", group.points,
-                 " mappings bounded, ", group.evaluated, " evaluated exactly\n");
-  return text;
+                 " DRAM bytes; compulsory ", group.compulsory_bytes, "\n");
+  return text + ExplainMapping(schedule, g);
+}
+
+// How many mappings are proven best, and how far all are from their bounds.
+std::string CertificatesLine(const Schedule& schedule) {
+  size_t proven = 0;
+  size_t given = 0;
+  double value = 0, least = 0;
+  for (const ScheduledGroup& group : schedule.groups) {
+    if (group.points == 0) ++given;
+    if (group.certificate.least <= 0) continue;
+    if (group.certificate.proven && group.certificate.all_sizes) ++proven;
+    value += ValueOf(group, schedule);
+    least += group.certificate.least;
+  }
+  std::string text =
+      Concat("mappings: ", proven, " of ", schedule.groups.size(), " proven best by ",
+             ObjectiveName(schedule.objective), ", given what stays on chip");
+  if (given > 0) text += Concat("; ", given, " given");
+  if (least > 0) text += Format("; all together at most %.2f%% above", 100 * (value / least - 1));
+  return text + "\n";
 }
 
 }  // namespace
@@ -213,6 +233,7 @@ std::string ReportText(const ir::Graph& graph, const Schedule& schedule, size_t 
       above(totals.cycles, bound.cycles));
   text += Format("64 KiB more scratchpad: at most %.0f DRAM bytes less, by the bound's prices\n",
                  SavedByMore(schedule, 64 * 1024));
+  text += CertificatesLine(schedule);
   if (schedule.residency.given_up > 0) {
     text += Format("%d values were given up because no addresses were found for them\n",
                    schedule.residency.given_up);
@@ -220,10 +241,24 @@ std::string ReportText(const ir::Graph& graph, const Schedule& schedule, size_t 
   return text;
 }
 
+namespace {
+
+// What is minimised, its lower bound, the gap between them, whether that is proven.
+std::string CertificateFields(const ScheduledGroup& group, const Schedule& schedule) {
+  const Certificate& certificate = group.certificate;
+  const double value = ValueOf(group, schedule);
+  if (certificate.least <= 0) return Format("%.0f,,,", value);
+  return Format("%.0f,%.0f,%.6f,%s", value, certificate.least, value / certificate.least - 1,
+                certificate.proven && certificate.all_sizes ? "yes" : "no");
+}
+
+}  // namespace
+
 std::string ReportCsv(const Schedule& schedule) {
   std::string text =
       "group,name,op,onnx_nodes,cycles,compute_cycles,bus_cycles,roofline_cycles,array_share,"
-      "dram_bytes,dram_bus_bytes,compulsory_bytes,macs_array,macs_vector,steps,bound_by\n";
+      "dram_bytes,dram_bus_bytes,compulsory_bytes,macs_array,macs_vector,steps,bound_by,"
+      "minimised,least,gap,proven\n";
   const std::vector<Row> rows = RowsOf(schedule);
   for (size_t g = 0; g < rows.size(); ++g) {
     const Row& row = rows[g];
@@ -235,7 +270,8 @@ std::string ReportCsv(const Schedule& schedule) {
                    c.cycles, ",", row.compute, ",", row.bus, ",", row.roofline, ",",
                    Format("%.4f", row.share), ",", c.dram_bytes(), ",", c.dram_bus_bytes(), ",",
                    row.group->compulsory_bytes, ",", c.macs_array, ",", c.macs_vector, ",",
-                   StepCount(row.group->nest, row.group->mapping), ",", row.bound_by, "\n");
+                   StepCount(row.group->nest, row.group->mapping), ",", row.bound_by, ",",
+                   CertificateFields(*row.group, schedule), "\n");
   }
   return text;
 }

@@ -1,7 +1,10 @@
 #include "scheduler/residency.h"
 
 #include <algorithm>
+#include <tuple>
 
+#include "scheduler/cascade.h"
+#include "scheduler/cascade_choice.h"
 #include "scheduler/group_costs.h"
 #include "scheduler/predict.h"
 #include "scheduler/transfers.h"
@@ -33,7 +36,8 @@ class Planner {
         rules_(rules),
         searcher_(*searcher),
         costs_(nests, searcher),
-        flows_(FlowsOf(graph, nests)) {
+        flows_(FlowsOf(graph, nests)),
+        cascades_(graph, nests, flows_, searcher->target()) {
     by_root_.resize(graph.values.size(), -1);
     for (const auto& [root, flow] : flows_) AddCandidate(root, flow);
   }
@@ -56,9 +60,10 @@ class Planner {
       return DoesNotFit("node '", graph_.nodes[g].name, "'");
     }
     if (progress) progress(nests_.size(), nests_.size());
-    const ResidencyProblem problem = Problem();
-    const ResidencyResult result = SolveResidency(problem, rules_.options);
-    DLA_CHECK(result.failed_step < 0, "a group that was mapped does not fit");
+    DLA_RETURN_IF_ERROR(SetSegments(GivenCascades(graph_, rules_.given)));
+    ResidencyResult result = SolveResidency(Problem(), rules_.options);
+    if (result.failed_step >= 0) return NoRoomFor(segments_[At(result.failed_step)]);
+    if (MayCascade()) result = AddCascades(std::move(result));
     return Write(result);
   }
 
@@ -192,17 +197,19 @@ class Planner {
   }
 
   ResidencyProblem Problem() {
-    ResidencyProblem problem = {.steps = static_cast<int>(nests_.size())};
+    items_.clear();
+    ResidencyProblem problem = {.steps = static_cast<int>(segments_.size())};
     for (const machine::Memory& memory : searcher_.target().memories) {
       problem.capacity_bytes.push_back(UsableBytes(memory));
     }
     for (size_t i = 0; i < candidates_.size(); ++i) {
       const Candidate& candidate = candidates_[i];
       if (candidate.pinned >= 0 || excluded_.count(static_cast<int>(i)) != 0) continue;
+      if (IsInside(candidate, segments_[At(segment_of_[At(candidate.first_group)])])) continue;
       Holdable item = {.name = graph_.values[At(candidate.root)].name,
                        .bytes = Reserved(candidate),
-                       .first_step = candidate.first_group,
-                       .end_step = candidate.end_group,
+                       .first_step = segment_of_[At(candidate.first_group)],
+                       .end_step = segment_of_[At(candidate.end_group - 1)] + 1,
                        .gains = Gains(candidate),
                        .is_one_step = candidate.is_one_step};
       for (const int m : candidate.memories) {
@@ -213,12 +220,28 @@ class Planner {
       problem.items.push_back(std::move(item));
     }
     problem.cost = [this](int step, std::span<const Held> held) {
-      const SearchResult* result = Mapped(At(step), held);
-      if (result == nullptr) return kImpossible;
-      return AdditiveCost(result->predicted, nests_[At(step)], searcher_.target(),
-                          searcher_.objective());
+      const Segment& segment = segments_[At(step)];
+      return segment.lines == 0 ? GroupCost(segment.groups.first, held)
+                                : CascadeCost(segment, held);
     };
     return problem;
+  }
+
+  double Cost(int g, const machine::Counters& counters) const {
+    return AdditiveCost(counters, nests_[At(g)], searcher_.target(), searcher_.objective());
+  }
+  double GroupCost(int g, std::span<const Held> held) {
+    const SearchResult* result = Mapped(At(g), held);
+    return result == nullptr ? kImpossible : Cost(g, result->predicted);
+  }
+  double CascadeCost(const Segment& segment, std::span<const Held> held) {
+    const CascadePlan* plan = Cascaded(segment, held);
+    if (plan == nullptr) return kImpossible;
+    double cost = 0;
+    for (size_t i = 0; i < plan->predicted.size(); ++i) {
+      cost += Cost(segment.groups.first + static_cast<int>(i), plan->predicted[i]);
+    }
+    return cost;
   }
 
   // What it takes of any memory: the coarsest alignment counts.
@@ -233,7 +256,7 @@ class Planner {
 
   // What its transfers cost the group where the bus is what it waits for.
   std::vector<std::pair<int, double>> Gains(const Candidate& candidate) {
-    std::vector<std::pair<int, double>> gains;
+    std::vector<std::pair<int, double>> gains;  // by segment
     const ValueFlow& flow = flows_.at(candidate.root);
     std::set<int> groups(flow.writers.begin(), flow.writers.end());
     groups.insert(flow.readers.begin(), flow.readers.end());
@@ -244,7 +267,12 @@ class Planner {
       for (const ir::Operand& operand : nest.operands) {
         if (RootOf(graph_, operand) == candidate.root) bytes += DenseBytes(operand);
       }
-      gains.emplace_back(g, Gain(At(g), none, static_cast<double>(bytes)));
+      const double gain = Gain(At(g), none, static_cast<double>(bytes));
+      if (!gains.empty() && gains.back().first == segment_of_[At(g)]) {
+        gains.back().second += gain;
+      } else {
+        gains.emplace_back(segment_of_[At(g)], gain);
+      }
     }
     return gains;
   }
@@ -325,30 +353,181 @@ class Planner {
     return searcher_.Keep(nests_[g], *mapping);
   }
 
-  ResidencyPlan Write(const ResidencyResult& result) {
-    ResidencyPlan plan;
+  // Of each group, what is held during it.
+  std::vector<std::vector<Held>> HeldByGroup(const ResidencyResult& result) const {
     std::vector<std::vector<Held>> held(nests_.size());
     for (size_t i = 0; i < result.memory.size(); ++i) {
       if (result.memory[i] < 0) continue;
       const Candidate& candidate = candidates_[At(items_[i])];
-      AddResident(candidate, result.memory[i], &plan);
-      for (int g = candidate.first_group; g < candidate.end_group; ++g) {
+      const GroupSpan life = LifeOfCandidate(candidate);
+      for (int g = life.first; g < life.end; ++g) {
         held[At(g)].push_back({static_cast<int>(i), result.memory[i]});
+      }
+    }
+    return held;
+  }
+
+  // A value lives as long as the cascades in which it is made or read.
+  GroupSpan LifeOfCandidate(const Candidate& candidate) const {
+    return {segments_[At(segment_of_[At(candidate.first_group)])].groups.first,
+            segments_[At(segment_of_[At(candidate.end_group - 1)])].groups.end};
+  }
+
+  ResidencyPlan Write(const ResidencyResult& result) {
+    ResidencyPlan plan;
+    for (size_t i = 0; i < result.memory.size(); ++i) {
+      if (result.memory[i] >= 0) {
+        AddResident(candidates_[At(items_[i])], result.memory[i], &plan);
       }
     }
     for (const Candidate& candidate : candidates_) {
       if (candidate.pinned >= 0) AddResident(candidate, candidate.pinned, &plan);
     }
-    for (size_t g = 0; g < nests_.size(); ++g) plan.mappings.push_back(Mapped(g, held[g]));
+    const std::vector<std::vector<Held>> held = HeldByGroup(result);
+    for (const Segment& segment : segments_) {
+      const int first = segment.groups.first;
+      if (segment.lines == 0) {
+        plan.mappings.push_back(Mapped(At(first), held[At(first)]));
+        continue;
+      }
+      const CascadePlan* cascade = Cascaded(segment, held[At(first)]);
+      DLA_CHECK(cascade != nullptr, "a cascade that was planned does not fit");
+      plan.cascades.push_back(cascade->cascade);
+      plan.residents.insert(plan.residents.end(), cascade->rings.begin(), cascade->rings.end());
+      for (size_t i = 0; i < cascade->mappings.size(); ++i) {
+        plan.mappings.push_back(searcher_.Keep(nests_[At(first) + i], cascade->mappings[i]));
+      }
+    }
     return plan;
   }
 
-  static void AddResident(const Candidate& candidate, int memory, ResidencyPlan* plan) {
+  void AddResident(const Candidate& candidate, int memory, ResidencyPlan* plan) const {
+    const GroupSpan life = LifeOfCandidate(candidate);
     plan->residents.push_back({.root = candidate.root,
                                .memory = memory,
                                .bytes = candidate.bytes,
-                               .first_group = candidate.first_group,
-                               .end_group = candidate.end_group});
+                               .first_group = life.first,
+                               .end_group = life.end});
+  }
+
+  // --- Cascades ---
+
+  bool MayCascade() const {
+    const ResidencyPolicy policy = rules_.options.policy;
+    const bool chooses = policy == ResidencyPolicy::kBest || policy == ResidencyPolicy::kExact ||
+                         policy == ResidencyPolicy::kInfinite;
+    const bool given = rules_.given != nullptr && (rules_.given->cascades || rules_.given->values);
+    return rules_.cascades && chooses && !given;
+  }
+
+  // These cascades, every other group alone.
+  Status SetSegments(std::vector<Segment> cascades) {
+    DLA_ASSIGN_OR_RETURN(segments_,
+                         SplitIntoSegments(std::move(cascades), static_cast<int>(nests_.size())));
+    NumberSegments();
+    for (const Segment& segment : segments_) {
+      if (segment.lines != 0 && Cascaded(segment, {}) == nullptr) return NoRoomFor(segment);
+    }
+    return Status();
+  }
+
+  void NumberSegments() {
+    segment_of_.resize(nests_.size());
+    for (size_t s = 0; s < segments_.size(); ++s) {
+      for (int g = segments_[s].groups.first; g < segments_[s].groups.end; ++g) {
+        segment_of_[At(g)] = static_cast<int>(s);
+      }
+    }
+  }
+
+  Status NoRoomFor(const Segment& segment) const {
+    const std::string& first = graph_.nodes[At(segment.groups.first)].name;
+    if (segment.lines == 0) return Usage("group '", first, "': its given mapping does not fit");
+    return Usage("cascade of groups '", first, "' to '",
+                 graph_.nodes[At(segment.groups.end - 1)].name, "' in stripes of ", segment.lines,
+                 " lines: ",
+                 cascades_.IsChain(segment.groups)
+                     ? "it does not fit into the scratchpads"
+                     : "the groups are no chain of windows over lines, each made and read inside");
+  }
+
+  // Made and last read within the segment.
+  static bool IsInside(const Candidate& candidate, const Segment& segment) {
+    return segment.lines != 0 && candidate.first_group >= segment.groups.first &&
+           candidate.end_group <= segment.groups.end;
+  }
+
+  // The cascade with these items (and what is pinned) held; null: does not fit.
+  const CascadePlan* Cascaded(const Segment& segment, std::span<const Held> held) {
+    const auto& memories = searcher_.target().memories;
+    std::map<ir::ValueId, int> whole_in;
+    std::vector<int64_t> reserved(memories.size(), 0);
+    const auto hold = [&](const Candidate& candidate, int memory) {
+      reserved[At(memory)] += RoundUp(candidate.bytes, memories[At(memory)].align_bytes);
+      if (Touches(candidate.root, segment.groups)) whole_in[candidate.root] = memory;
+    };
+    for (const Held& h : held) hold(candidates_[At(items_[At(h.item)])], h.memory);
+    for (const Candidate& candidate : candidates_) {
+      if (candidate.pinned < 0 || candidate.end_group <= segment.groups.first ||
+          candidate.first_group >= segment.groups.end) {
+        continue;
+      }
+      hold(candidate, candidate.pinned);
+    }
+    for (size_t m = 0; m < memories.size(); ++m) {
+      const int64_t usable = UsableBytes(memories[m]);
+      reserved[m] += usable * rules_.cascade_slack / 64;
+      if (reserved[m] > usable) return nullptr;
+    }
+    const auto [it, is_new] = cascade_plans_.try_emplace(
+        PlanKey(segment.groups.first, segment.groups.end, segment.lines, whole_in, reserved));
+    if (is_new) it->second = cascades_.Plan(segment.groups, segment.lines, whole_in, reserved);
+    return it->second ? &*it->second : nullptr;
+  }
+
+  bool Touches(ir::ValueId root, GroupSpan groups) const {
+    const ValueFlow& flow = flows_.at(root);
+    const auto inside = [&](int g) { return groups.first <= g && g < groups.end; };
+    return std::any_of(flow.writers.begin(), flow.writers.end(), inside) ||
+           std::any_of(flow.readers.begin(), flow.readers.end(), inside);
+  }
+
+  // Chooses cascades beside what is held, decides anew what is held beside these, and so on.
+  ResidencyResult AddCascades(ResidencyResult result) {
+    constexpr int kRounds = 4;
+    for (int round = 0; round < kRounds; ++round) {
+      const std::vector<Segment> before = segments_;
+      const std::vector<int> items = items_;
+      const bool set = SetSegments(ChooseCascades(Choice(result))).ok();
+      if (set && segments_ != before) {
+        ResidencyResult next = SolveResidency(Problem(), rules_.options);
+        if (next.failed_step < 0 && next.cost < result.cost) {
+          result = std::move(next);
+          continue;
+        }
+      }
+      segments_ = before;
+      NumberSegments();
+      items_ = items;
+      break;
+    }
+    return result;
+  }
+
+  CascadeChoice Choice(const ResidencyResult& result) {
+    CascadeChoice choice = {
+        .graph = graph_, .nests = nests_, .flows = flows_, .planner = cascades_};
+    for (const int i : items_) {
+      const Candidate& c = candidates_[At(i)];
+      choice.items.push_back({c.root, {c.first_group, c.end_group}});
+    }
+    choice.held = HeldByGroup(result);
+    choice.may_be_member = [this](int g) { return GivenFor(At(g)) == nullptr; };
+    choice.group_cost = [this](int g, std::span<const Held> held) { return GroupCost(g, held); };
+    choice.cascade_cost = [this](const Segment& segment, std::span<const Held> held) {
+      return CascadeCost(segment, held);
+    };
+    return choice;
   }
 
   const ir::Graph& graph_;
@@ -357,6 +536,11 @@ class Planner {
   Searcher& searcher_;
   GroupCosts costs_;
   const ValueFlows flows_;
+  const CascadePlanner cascades_;
+  std::vector<Segment> segments_;  // all groups, in order
+  std::vector<int> segment_of_;    // by group
+  using PlanKey = std::tuple<int, int, int64_t, std::map<ir::ValueId, int>, std::vector<int64_t>>;
+  std::map<PlanKey, std::optional<CascadePlan>> cascade_plans_;
   std::vector<Candidate> candidates_;
   std::vector<int> by_root_;  // candidate, or -1
   std::set<int> excluded_;    // candidates that must not stay
@@ -399,7 +583,9 @@ int LeastWorthwhile(const Schedule& schedule, int memory) {
   }
   for (size_t g = 0; g < schedule.groups.size(); ++g) {
     for (const TileBuffer& b : schedule.groups[g].buffers) {
-      if (b.memory == memory) load[g] += b.slot_bytes * b.slots;
+      if (b.memory != memory) continue;
+      const GroupSpan life = LifeOf(schedule, static_cast<int>(g), b);
+      for (int at = life.first; at < life.end; ++at) load[At(at)] += b.slot_bytes * b.slots;
     }
   }
   int worst = -1;

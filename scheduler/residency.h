@@ -27,13 +27,16 @@ namespace dla::scheduler {
 struct ResidencyPlan {
   std::vector<Resident> residents;            // without addresses
   std::vector<const SearchResult*> mappings;  // one a group
+  std::vector<Cascade> cascades;              // in order
 };
 
 // What limits the choice.
 struct ResidencyRules {
   ResidencyOptions options;
   std::set<std::pair<ir::ValueId, int>> forbidden;  // root and memory
-  const Pins* pins = nullptr;                       // values that must stay, or null
+  bool cascades = true;                             // kBest, kExact and kInfinite may choose some
+  int cascade_slack = 0;                 // 64ths of a scratchpad that cascades leave free
+  const Pins* pins = nullptr;            // values that must stay, or null
   const GivenSchedule* given = nullptr;  // mappings and values that the user gives, or null
 };
 

@@ -1,8 +1,22 @@
 #include "scheduler/schedule.h"
 
+#include "scheduler/predict.h"
 #include "scheduler/transfers.h"
 
 namespace dla::scheduler {
+
+GroupSpan CascadeOf(const Schedule& schedule, int group) {
+  const int cascade = schedule.groups[static_cast<size_t>(group)].cascade;
+  if (cascade < 0) return {group, group + 1};
+  const Cascade& c = schedule.cascades[static_cast<size_t>(cascade)];
+  return {c.first_group, c.end_group};
+}
+
+GroupSpan LifeOf(const Schedule& schedule, int group, const TileBuffer& buffer) {
+  const ScheduledGroup& g = schedule.groups[static_cast<size_t>(group)];
+  const bool carries = CarriesOver(g.nest, g.mapping, buffer.operand);
+  return carries ? CascadeOf(schedule, group) : GroupSpan{group, group + 1};
+}
 
 const TileBuffer* FindBuffer(const ScheduledGroup& group, int operand) {
   for (const TileBuffer& buffer : group.buffers) {
@@ -28,6 +42,13 @@ int FindValueRegion(const Schedule& schedule, ir::ValueId root) {
     }
   }
   return -1;
+}
+
+double ValueOf(const ScheduledGroup& group, const Schedule& schedule) {
+  const Cost cost = {static_cast<double>(group.predicted.dram_bus_bytes()),
+                     static_cast<double>(group.predicted.cycles),
+                     EnergyPj(group.predicted, schedule.target, group.nest.operands[0].ReadType())};
+  return MinimisedValue(schedule.objective, cost);
 }
 
 machine::Counters Totals(const Schedule& schedule) {

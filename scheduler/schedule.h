@@ -16,6 +16,7 @@
 #include "scheduler/mapping.h"
 #include "scheduler/objective.h"
 #include "scheduler/residency_problem.h"
+#include "scheduler/search.h"
 
 namespace dla::scheduler {
 
@@ -28,12 +29,22 @@ struct TileBuffer {
   int slots = 1;
 };
 
-// A value that stays on chip from the group that makes it to the one that uses it.
+// The lines (of one axis of the root's dense buffer) of which a cascade keeps only the last few.
+struct Ring {
+  int64_t lines = 0;        // kept; 0: the whole value is
+  int64_t bound = 0;        // of the value
+  int64_t line_stride = 0;  // elements from line to line in the dense buffer
+
+  bool operator==(const Ring&) const = default;
+};
+
+// A value that stays on chip from the group that makes (or first loads) it to the one that uses it.
 struct Resident {
   ir::ValueId root = ir::kNoValue;
   int memory = 0;
   int64_t address = 0;
   int64_t bytes = 0;
+  Ring ring;
   int first_group = 0;  // half-open interval of groups
   int end_group = 0;
 };
@@ -63,12 +74,22 @@ struct ScheduledGroup {
   machine::Counters predicted;
   std::vector<TileBuffer> buffers;
   int64_t compulsory_bytes = 0;
-  int64_t points = 0;     // mappings bounded by the search
+  Certificate certificate;
+  int64_t points = 0;     // boxes and orders that the search bounded; 0: the mapping was given
   int64_t evaluated = 0;  // mappings evaluated exactly
+  int cascade = -1;       // index into Schedule::cascades; -1: none
+};
+
+// Groups that follow one another and run as one loop over stripes.
+struct Cascade {
+  int first_group = 0;  // half-open interval of groups
+  int end_group = 0;
+  int64_t lines = 0;  // of the last group's stripes
 };
 
 // No schedule of these groups that holds whole values moves fewer bytes, and none whose groups
-// compute as long as these and do not overlap takes fewer cycles.
+// compute as long as these and do not overlap takes fewer cycles. (traffic_bound.h says what is
+// left of that where there are cascades.)
 struct TrafficBound {
   int64_t dram_bytes = 0;
   int64_t cycles = 0;
@@ -85,11 +106,25 @@ struct ResidencySummary {
 struct Schedule {
   machine::Target target;
   Objective objective = Objective::kBalanced;
+  SearchOptions search;
   std::vector<ScheduledGroup> groups;
+  std::vector<Cascade> cascades;
   std::vector<Resident> residents;
   ResidencySummary residency;
   std::vector<DramRegion> regions;
 };
+
+// A half-open interval of groups.
+struct GroupSpan {
+  int first = 0, end = 0;
+};
+
+// The cascade of a group, or the group alone.
+GroupSpan CascadeOf(const Schedule& schedule, int group);
+
+// How long a tile buffer of the group lives. In a cascade: through all of it if its tiles stay from
+// stripe to stripe, else only while its own group runs.
+GroupSpan LifeOf(const Schedule& schedule, int group, const TileBuffer& buffer);
 
 // Where operand `operand` (or kAccumulator) of a group lies on chip.
 const TileBuffer* FindBuffer(const ScheduledGroup& group, int operand);
@@ -97,6 +132,9 @@ const TileBuffer* FindBuffer(const ScheduledGroup& group, int operand);
 // The region of a root value, or of a group's packed weight or spills (`group` >= 0); -1: none.
 int FindRegion(const Schedule& schedule, DramKind kind, ir::ValueId root, int group);
 int FindValueRegion(const Schedule& schedule, ir::ValueId root);
+
+// What the schedule's objective minimises, of one group: see MinimisedValue.
+double ValueOf(const ScheduledGroup& group, const Schedule& schedule);
 
 // The whole program's predicted counts.
 machine::Counters Totals(const Schedule& schedule);

@@ -26,8 +26,12 @@ class Writer {
     json["optimize"] = ObjectiveName(schedule_.objective);
     json["groups"] = Json::array();
     for (const ScheduledGroup& group : schedule_.groups) json["groups"].push_back(GroupOf(group));
+    json["cascades"] = Json::array();
+    for (const Cascade& cascade : schedule_.cascades)
+      json["cascades"].push_back(CascadeOf(cascade));
     json["values"] = Json::array();
     for (const Resident& resident : schedule_.residents) {
+      if (resident.ring.bound != 0) continue;
       json["values"].push_back({{"name", NameOf(resident.root)},
                                 {"memory", MemoryName(resident.memory)},
                                 {"address", resident.address},
@@ -46,6 +50,26 @@ class Writer {
  private:
   const std::string& NameOf(ir::ValueId v) const { return graph_.values[At(v)].name; }
   const std::string& MemoryName(int m) const { return schedule_.target.memories[At(m)].name; }
+
+  // Its groups, the lines of its stripes, and what stays on chip line by line.
+  Json CascadeOf(const Cascade& cascade) const {
+    Json json;
+    for (int g = cascade.first_group; g < cascade.end_group; ++g) {
+      json["groups"].push_back(schedule_.groups[At(g)].name);
+    }
+    json["lines"] = cascade.lines;
+    json["rings"] = Json::array();
+    for (const Resident& r : schedule_.residents) {
+      if (r.ring.bound == 0 || r.first_group != cascade.first_group) continue;
+      json["rings"].push_back({{"value", NameOf(r.root)},
+                               {"memory", MemoryName(r.memory)},
+                               {"address", r.address},
+                               {"bytes", r.bytes},
+                               {"lines", r.ring.lines == 0 ? r.ring.bound : r.ring.lines},
+                               {"of", r.ring.bound}});
+    }
+    return json;
+  }
 
   Json GroupOf(const ScheduledGroup& group) const {
     Json json;
@@ -67,7 +91,22 @@ class Writer {
         EnergyPj(group.predicted, schedule_.target, group.nest.operands[0].ReadType());
     json["compulsory_bytes"] = group.compulsory_bytes;
     json["compute_cycles"] = ComputeCycles(group.nest, group.mapping, schedule_.target);
-    json["search"] = {{"points", group.points}, {"evaluated", group.evaluated}};
+    json["search"] = SearchOf(group);
+    return json;
+  }
+
+  // How far the mapping is from the best; without a bound just what was done.
+  Json SearchOf(const ScheduledGroup& group) const {
+    Json json = {{"points", group.points}, {"evaluated", group.evaluated}};
+    const Certificate& certificate = group.certificate;
+    if (certificate.least <= 0) return json;
+    const double value = ValueOf(group, schedule_);
+    json["value"] = value;
+    json["bound"] = certificate.least;
+    json["gap"] = value / certificate.least - 1;
+    json["proven"] = certificate.proven;
+    json["all_sizes"] = certificate.all_sizes;
+    if (certificate.least_cycles > 0) json["least_cycles"] = certificate.least_cycles;
     return json;
   }
 
@@ -126,6 +165,10 @@ class Writer {
     for (size_t d = 0; d < nest.dimensions.size(); ++d) {
       json["blocks"][nest.dimensions[d].name] = group.mapping.block[d];
     }
+    if (group.mapping.stripe.dimension >= 0) {
+      json["stripes"] = {{"dimension", nest.dimensions[At(group.mapping.stripe.dimension)].name},
+                         {"lead", group.mapping.stripe.lead}};
+    }
     json["steps"] = StepCount(nest, group.mapping);
     json["operands"] = Json::array();
     for (int o = 0; o <= nest.output(); ++o) {
@@ -140,7 +183,9 @@ class Writer {
   Json PlaceOf(const ScheduledGroup& group, int operand, const OperandPlace& place) const {
     const bool in_place =
         operand == group.nest.output() && DrainsInPlace(group.nest, group.mapping);
-    const std::string buffers = place.resident      ? "resident"
+    const std::string buffers = place.kept ? "kept"
+                                : place.resident
+                                    ? place.through_dram ? "resident and in DRAM" : "resident"
                                 : place.source >= 0 ? "moved"
                                 : in_place          ? "drained in place"
                                 : RingSlots(group.nest, group.mapping, operand) > 1 ? "double"

@@ -62,6 +62,12 @@ std::vector<ScheduledGroup> MakeGroups(const ir::Graph& graph, const std::vector
                             .mapping = plan.mappings[g]->mapping,
                             .predicted = plan.mappings[g]->predicted};
     group.compulsory_bytes = CompulsoryBytes(group.nest, group.mapping);
+    for (size_t c = 0; c < plan.cascades.size(); ++c) {
+      const Cascade& cascade = plan.cascades[c];
+      const int i = static_cast<int>(g);
+      if (cascade.first_group <= i && i < cascade.end_group) group.cascade = static_cast<int>(c);
+    }
+    group.certificate = plan.mappings[g]->certificate;
     group.points = plan.mappings[g]->points;
     group.evaluated = plan.mappings[g]->evaluated;
     groups.push_back(std::move(group));
@@ -104,9 +110,9 @@ bool PlaceMemory(int memory, const PlacementOptions& options, Schedule* schedule
   for (size_t g = 0; g < schedule->groups.size(); ++g) {
     for (TileBuffer& buffer : schedule->groups[g].buffers) {
       if (buffer.memory != memory) continue;
-      const int64_t first = static_cast<int64_t>(g);
-      problem.buffers.push_back(
-          {first, first + 1, buffer.slot_bytes * buffer.slots, AlignmentOf(m, buffer.slot_bytes)});
+      const GroupSpan life = LifeOf(*schedule, static_cast<int>(g), buffer);
+      problem.buffers.push_back({life.first, life.end, buffer.slot_bytes * buffer.slots,
+                                 AlignmentOf(m, buffer.slot_bytes)});
       addresses.push_back(&buffer.address);
     }
   }
@@ -128,6 +134,17 @@ int PlaceAll(const PlacementOptions& options, Schedule* schedule) {
 // After `memory` could not be placed: one of its residents may not stay there any more.
 Status GiveUpOne(const ir::Graph& graph, const Schedule& schedule, int memory,
                  ResidencyRules* rules) {
+  // Cascades fill what there is to the last byte: they leave a little first, then give way.
+  constexpr int kMostSlack = 8;
+  const bool given = rules->given != nullptr && rules->given->cascades;
+  if (!schedule.cascades.empty() && (rules->cascade_slack < kMostSlack || !given)) {
+    if (rules->cascade_slack < kMostSlack) {
+      ++rules->cascade_slack;
+    } else {
+      rules->cascades = false;
+    }
+    return Status();
+  }
   const std::string& name = schedule.target.memories[At(memory)].name;
   const int worst = LeastWorthwhile(schedule, memory);
   DLA_CHECK(worst >= 0, "tile buffers alone were not placed in '", name, "'");
@@ -161,19 +178,23 @@ double TotalCost(const Schedule& schedule) {
 
 Result<Schedule> ScheduleOn(const machine::Target& target, const ir::Graph& graph,
                             const ScheduleOptions& options) {
-  Searcher searcher(target, options.objective);
+  Searcher searcher(target, options.objective, options.search);
   DLA_ASSIGN_OR_RETURN(const std::vector<ir::Nest> nests, BuildNests(graph, &searcher));
-  ResidencyRules rules = {
-      .options = {.policy = options.residency}, .pins = options.pins, .given = options.given};
+  ResidencyRules rules = {.options = {.policy = options.residency},
+                          .cascades = options.cascades,
+                          .pins = options.pins,
+                          .given = options.given};
   while (true) {
     Result<ResidencyPlan> plan = PlanResidency(graph, nests, rules, &searcher, options.progress);
     if (!plan.ok()) {
       if (plan.status().code() != ErrorCode::kDoesNotFit) return plan.status();
       return TooSmall(nests, target, plan.status());
     }
-    Schedule schedule = {.target = target, .objective = options.objective};
+    Schedule schedule = {
+        .target = target, .objective = options.objective, .search = options.search};
     schedule.groups = MakeGroups(graph, nests, *plan);
     for (ScheduledGroup& group : schedule.groups) ListBuffers(target, &group);
+    schedule.cascades = plan->cascades;
     schedule.residents = plan->residents;
     const int memory = PlaceAll(options.placement, &schedule);
     if (memory >= 0) {

@@ -11,13 +11,16 @@
 #include "scheduler/placement.h"
 #include "scheduler/residency_problem.h"
 #include "scheduler/schedule.h"
+#include "scheduler/search_options.h"
 #include "support/status.h"
 
 namespace dla::scheduler {
 
 struct ScheduleOptions {
   Objective objective = Objective::kBalanced;
+  SearchOptions search;
   ResidencyPolicy residency = ResidencyPolicy::kBest;
+  bool cascades = true;  // --cascades
   PlacementOptions placement;
   // Values that the user wants on chip; the rest is planned. May be null.
   const Pins* pins = nullptr;

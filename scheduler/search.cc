@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <tuple>
 
 #include "scheduler/block_candidates.h"
 #include "scheduler/bound.h"
+#include "scheduler/exact/exact_search.h"
 #include "scheduler/memory_assignment.h"
 #include "scheduler/predict.h"
 #include "scheduler/transfers.h"
@@ -15,7 +17,6 @@ namespace dla::scheduler {
 namespace {
 
 constexpr size_t kMaxDims = 16;
-constexpr double kBalance = 1.05;  // of the least cycles
 constexpr size_t kLeavesKept = 4096;
 constexpr int64_t kStepsWanted = 1 << 16;  // more steps only where fewer do not fit
 constexpr int64_t kStepBudget = 1 << 22;   // steps of all exact evaluations but the first
@@ -37,7 +38,8 @@ class Search {
       : problem_(problem),
         nest_(*problem.nest),
         target_(*problem.target),
-        tables_(nest_, target_, BlockCandidates(nest_, target_, cut_kernel), Residents(problem)) {
+        tables_(nest_, target_, BlockCandidates(nest_, target_, cut_kernel), Residents(problem)),
+        memories_(nest_, target_, problem.free_bytes, problem.resident_in) {
     choice_.resize(nest_.dimensions.size(), 0);
     ListSingles();
   }
@@ -75,34 +77,20 @@ class Search {
     }
   }
 
-  Mapping PlacesFor(uint32_t single) const {
-    Mapping mapping;
-    mapping.operands.resize(nest_.operands.size());
-    for (size_t o = 0; o < mapping.operands.size(); ++o) {
-      mapping.operands[o].is_double = (single >> o & 1U) == 0;
-      const int stays_in = problem_.resident_in[o];
-      if (stays_in < 0) continue;
-      const machine::Memory& memory = target_.memories[At(stays_in)];
-      mapping.operands[o].resident = memory.Holds(nest_.operands[o].cls);
-      mapping.operands[o].memory = stays_in;
-      if (!mapping.operands[o].resident) {
-        mapping.operands[o].source = stays_in;
-        mapping.operands[o].is_double = true;  // moves overlap with the step before
-      }
-    }
-    mapping.accumulator.is_double = (single >> nest_.output() & 1U) == 0;
-    return mapping;
-  }
-
-  bool Fits(uint32_t single, Mapping* mapping) const {
-    std::vector<BufferNeed> needs(tables_.Needs().begin(), tables_.Needs().end());
+  bool Fits(uint32_t single, Mapping* mapping) {
+    needs_.assign(tables_.Needs().begin(), tables_.Needs().end());
+    mapping->operands.resize(nest_.operands.size());
     for (size_t o = 0; o < nest_.operands.size(); ++o) {
-      const bool moves = problem_.resident_in[o] >= 0;
-      if ((single >> o & 1U) != 0 && !moves) needs[o].slots = 1;
+      const bool is_single = (single >> o & 1U) != 0;
+      if (is_single && problem_.resident_in[o] < 0) needs_[o].slots = 1;
+      mapping->operands[o].is_double = !is_single;
     }
-    if (single >> nest_.output() & 1U) needs.back().slots = 1;
-    *mapping = PlacesFor(single);
-    return AssignMemories(nest_, target_, problem_.free_bytes, needs, mapping);
+    mapping->accumulator.is_double = (single >> nest_.output() & 1U) == 0;
+    if (!mapping->accumulator.is_double) needs_.back().slots = 1;
+    return memories_.ForEach(needs_, [&] {
+      memories_.Write(mapping);
+      return true;
+    });
   }
 
   // Depth first over the dimensions, sizes increasing: a prefix whose smallest completion does not
@@ -308,6 +296,8 @@ class Search {
   const ir::Nest& nest_;
   const machine::Target& target_;
   BoundTables tables_;
+  MemoryChoices memories_;
+  std::vector<BufferNeed> needs_;
   std::vector<uint32_t> singles_;
   std::vector<int> choice_;
   std::vector<Leaf> leaves_;
@@ -324,7 +314,9 @@ class Search {
 
 }  // namespace
 
-std::optional<SearchResult> SearchMapping(const SearchProblem& problem) {
+namespace {
+
+std::optional<SearchResult> SearchQuickly(const SearchProblem& problem) {
   for (const bool cut_kernel : {false, true}) {
     for (const bool many_steps : {false, true}) {
       Search search(problem, cut_kernel);
@@ -333,6 +325,69 @@ std::optional<SearchResult> SearchMapping(const SearchProblem& problem) {
     }
   }
   return std::nullopt;
+}
+
+Cost CostOf(const SearchProblem& problem, const machine::Counters& counters) {
+  return {.bytes = static_cast<double>(counters.dram_bus_bytes()),
+          .cycles = static_cast<double>(counters.cycles),
+          .energy = EnergyPj(counters, *problem.target, problem.nest->operands[0].ReadType())};
+}
+
+}  // namespace
+
+double MinimisedValue(Objective objective, const Cost& cost) {
+  switch (objective) {
+    case Objective::kLatency:
+      return cost.cycles;
+    case Objective::kEnergy:
+      return cost.energy;
+    case Objective::kEdp:
+      return cost.energy * cost.cycles;
+    case Objective::kTraffic:
+    case Objective::kBalanced:
+      break;
+  }
+  return cost.bytes;
+}
+
+bool IsBetter(Objective objective, const Cost& a, const Cost& b) {
+  if (objective == Objective::kBalanced) {
+    const double most = std::floor(kBalance * std::min(a.cycles, b.cycles));
+    if ((a.cycles <= most) != (b.cycles <= most)) return a.cycles <= most;
+  }
+  const double first_a = MinimisedValue(objective, a), first_b = MinimisedValue(objective, b);
+  if (first_a != first_b) return first_a < first_b;
+  return objective == Objective::kLatency ? a.bytes < b.bytes : a.cycles < b.cycles;
+}
+
+std::optional<SearchResult> SearchMapping(const SearchProblem& problem) {
+  if (problem.options.way == SearchWay::kQuick) return SearchQuickly(problem);
+  const std::optional<ExactResult> exact = ExactSearch(problem);
+  std::optional<SearchResult> result;
+  const bool random = problem.options.way == SearchWay::kRandom;
+  if (!exact || (!random && (!exact->proven || !exact->all_sizes))) {
+    result = SearchQuickly(problem);
+  }
+  if (!exact) return result;
+  Certificate certificate = {.proven = exact->proven,
+                             .all_sizes = exact->all_sizes,
+                             .least = exact->least,
+                             .least_cycles = exact->least_cycles};
+  int64_t points = exact->points, evaluated = exact->walked;
+  if (result) points += result->points, evaluated += result->evaluated;
+  if (!result || !IsBetter(problem.objective, CostOf(problem, result->predicted), exact->cost)) {
+    result = SearchResult{.mapping = exact->mapping,
+                          .predicted = Predict(*problem.nest, exact->mapping, *problem.target)};
+  } else {
+    // Sizes that the exact search did not look at, or more luck than its budget had.
+    const double value = MinimisedValue(problem.objective, CostOf(problem, result->predicted));
+    certificate.least = std::min(certificate.least, value);
+    certificate.proven = certificate.least >= value && problem.objective != Objective::kBalanced;
+  }
+  result->certificate = certificate;
+  result->points = points;
+  result->evaluated = evaluated;
+  return result;
 }
 
 bool AnyMappingFits(const SearchProblem& problem) {
@@ -344,15 +399,12 @@ bool AnyMappingFits(const SearchProblem& problem) {
   for (size_t d = 0; d < nest.dimensions.size(); ++d) mapping.block.push_back(sizes[d].front());
   std::vector<BufferNeed> needs;
   for (int o = 0; o <= nest.output(); ++o) {
-    mapping.operands[At(o)].resident = problem.resident_in[At(o)] >= 0;
-    if (mapping.operands[At(o)].resident) {
-      mapping.operands[At(o)].memory = problem.resident_in[At(o)];
-    }
     needs.push_back({TileBytes(nest, mapping, *problem.target, o), 1});
   }
   const bool contracts = nest.anchor == ir::Anchor::kContraction;
   needs.push_back({contracts ? TileBytes(nest, mapping, *problem.target, kAccumulator) : 0, 1});
-  return AssignMemories(nest, *problem.target, problem.free_bytes, needs, &mapping);
+  return AssignMemories(nest, *problem.target, problem.free_bytes, problem.resident_in, needs,
+                        &mapping);
 }
 
 }  // namespace dla::scheduler

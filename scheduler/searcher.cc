@@ -38,7 +38,8 @@ std::vector<int64_t> CostKey(const ir::Nest& nest) {
 
 const SearchResult* Searcher::Find(const ir::Nest& nest, const std::vector<int>& resident_in,
                                    const std::vector<int64_t>& reserved_bytes) {
-  SearchProblem problem = {.nest = &nest, .target = &target_, .objective = objective_};
+  SearchProblem problem = {
+      .nest = &nest, .target = &target_, .objective = objective_, .options = options_};
   problem.resident_in = resident_in;
   std::vector<int64_t> key = CostKey(nest);
   for (size_t m = 0; m < target_.memories.size(); ++m) {

@@ -12,8 +12,8 @@ namespace dla::scheduler {
 
 class Searcher {
  public:
-  Searcher(const machine::Target& target, Objective objective)
-      : target_(target), objective_(objective) {}
+  Searcher(const machine::Target& target, Objective objective, const SearchOptions& options)
+      : target_(target), objective_(objective), options_(options) {}
 
   // The best mapping of the nest when operand o is resident in memory resident_in[o] (-1: not) and
   // `reserved_bytes` of each scratchpad are taken; null if nothing fits. The result stays valid as
@@ -30,6 +30,7 @@ class Searcher {
  private:
   const machine::Target& target_;
   Objective objective_;
+  SearchOptions options_;
   std::map<std::vector<int64_t>, std::optional<SearchResult>> found_;
   std::deque<SearchResult> kept_;
 };

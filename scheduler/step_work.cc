@@ -15,9 +15,9 @@ void ForEachStepClass(const ir::Nest& nest, const Mapping& mapping, size_t d, St
     visit(*step);
     return;
   }
-  const int64_t extent = nest.dimensions[d].extent;
-  const int64_t block = mapping.block[d];
-  const int64_t blocks = CeilDiv(extent, block);
+  const Blocks all(mapping);
+  const int dimension = static_cast<int>(d);
+  const int64_t blocks = all.Count(nest, dimension);
   const StepClass before = *step;
   const auto descend = [&](int64_t length, bool first, bool last, int64_t count) {
     if (count == 0) return;
@@ -28,9 +28,9 @@ void ForEachStepClass(const ir::Nest& nest, const Mapping& mapping, size_t d, St
     step->count *= count;
     ForEachStepClass(nest, mapping, d + 1, step, visit);
   };
-  descend(std::min(block, extent), true, blocks == 1, 1);
-  descend(block, false, false, std::max<int64_t>(blocks - 2, 0));
-  if (blocks > 1) descend(extent - (blocks - 1) * block, false, true, 1);
+  descend(all.Length(nest, dimension, 0), true, blocks == 1, 1);
+  descend(mapping.block[d], false, false, std::max<int64_t>(blocks - 2, 0));
+  if (blocks > 1) descend(all.Length(nest, dimension, blocks - 1), false, true, 1);
   *step = before;
 }
 

@@ -56,8 +56,12 @@ class Bounder {
     bound.dram_bytes = std::max(bound.dram_bytes, Compulsory());
     bound.price = bytes.price;
     double cycles = 0;
-    for (size_t g = 0; g < nests_.size(); ++g) cycles += std::max(Compute(g), Bus(moved_[g]));
-    cycles -= BoundResidency(ProblemOf(true)).savings;
+    if (schedule_.cascades.empty()) {
+      for (size_t g = 0; g < nests_.size(); ++g) cycles += std::max(Compute(g), Bus(moved_[g]));
+      cycles -= BoundResidency(ProblemOf(true)).savings;
+    } else {
+      bound.dram_bytes = Compulsory();  // a few lines of a value do where the flow has all of it
+    }
     double compute = 0;
     for (size_t g = 0; g < nests_.size(); ++g) compute += Compute(g);
     cycles = std::max({cycles, compute, Bus(bound.dram_bytes)});

@@ -12,7 +12,9 @@ namespace dla::scheduler {
 // The flow bound (residency_problem.h) with every operand moved once where it is not held: segments
 // from each use of a value to the next one, all scratchpads pooled, values dropped that fit in
 // none. Never below the graph's compulsory bytes. Cycles: each group takes its compute time or its
-// bus time, whichever is longer; the compute time is that of the schedule's mappings.
+// bus time, whichever is longer; the compute time is that of the schedule's mappings. A schedule
+// with cascades holds parts of values: what is left of the bound are the compulsory bytes, and the
+// compute and bus times as wholes.
 TrafficBound BoundTraffic(const ir::Graph& graph, const std::vector<ir::Nest>& nests,
                           const Schedule& schedule);
 

@@ -32,6 +32,12 @@ bool IsFused(const ir::Nest& nest, int operand) {
          operand != nest.bias && operand != nest.output();
 }
 
+// Its tiles stay where they were loaded to.
+bool LoadsOnce(const Mapping& mapping, int operand) {
+  const OperandPlace& place = mapping.operands[At(operand)];
+  return place.kept || place.resident;
+}
+
 Transfer LoadOf(const ir::Nest& nest, const Mapping& mapping, int operand) {
   const uint32_t cut = CutMask(nest, mapping);
   const uint32_t reductions = ReductionMask(nest) & cut;
@@ -47,6 +53,10 @@ Transfer LoadOf(const ir::Nest& nest, const Mapping& mapping, int operand) {
     transfer.first &= ~reductions;
     transfer.last = reductions;
     repeats &= ~reductions;
+  }
+  if (LoadsOnce(mapping, operand)) {
+    transfer.first |= repeats;
+    repeats = 0;
   }
   transfer.times = ProductOfCounts(nest, mapping, repeats);
   return transfer;
@@ -123,11 +133,25 @@ uint32_t GenerationDims(const ir::Nest& nest, const Mapping& mapping, int operan
   const uint32_t cut = CutMask(nest, mapping);
   const uint32_t reductions = ReductionMask(nest) & cut;
   if (operand == nest.output() && DrainsInPlace(nest, mapping)) operand = kAccumulator;
-  const uint32_t outside = OutsideOrAt(mapping, DependenceMask(nest, operand) & cut);
+  const uint32_t dims = DependenceMask(nest, operand) & cut;
+  if (operand >= 0 && mapping.operands[At(operand)].kept) return dims;
+  const uint32_t outside = OutsideOrAt(mapping, dims);
   const bool once_a_drain =
       operand != kAccumulator &&
       (operand == nest.bias || IsFused(nest, operand) || operand == nest.output());
   return once_a_drain ? outside & ~reductions : outside;
+}
+
+int RollingOf(const ir::Nest& nest, const Mapping& mapping, int operand) {
+  // A resident is filled along the stripes of its cascade; elsewhere tiles do not overlap.
+  if (operand >= 0 && mapping.operands[At(operand)].resident) return mapping.stripe.dimension;
+  if (operand != ir::Nest::kInput || mapping.rolling < 0) return -1;
+  const uint32_t dims = DependenceMask(nest, operand);
+  int innermost = -1;
+  for (const int d : mapping.order) {
+    if (dims & Bit(d)) innermost = d;
+  }
+  return innermost == mapping.rolling ? mapping.rolling : -1;
 }
 
 int RingSlots(const ir::Nest& nest, const Mapping& mapping, int operand) {
@@ -135,14 +159,28 @@ int RingSlots(const ir::Nest& nest, const Mapping& mapping, int operand) {
       operand == kAccumulator || (operand == nest.output() && DrainsInPlace(nest, mapping))
           ? mapping.accumulator
           : mapping.operands[At(operand)];
+  if (place.kept) {
+    return static_cast<int>(ProductOfCounts(nest, mapping, GenerationDims(nest, mapping, operand)));
+  }
   const bool is_local = operand >= 0 && nest.operands[At(operand)].is_local;
   if (place.resident || is_local || !place.is_double) return 1;
   return ProductOfCounts(nest, mapping, GenerationDims(nest, mapping, operand)) > 1 ? 2 : 1;
 }
 
 bool Overlaps(const ir::Nest& nest, const Mapping& mapping, int operand) {
+  // Where a resident is filled or drained, nothing else lies.
+  if (operand >= 0 && mapping.operands[At(operand)].resident) return true;
   return RingSlots(nest, mapping, operand) > 1 ||
          ProductOfCounts(nest, mapping, GenerationDims(nest, mapping, operand)) == 1;
+}
+
+bool CarriesOver(const ir::Nest& nest, const Mapping& mapping, int operand) {
+  if (mapping.stripe.dimension < 0 || operand == kAccumulator || operand == nest.output()) {
+    return false;
+  }
+  const uint32_t stripe = Bit(mapping.stripe.dimension);
+  return (CutMask(nest, mapping) & stripe) != 0 &&
+         (LoadOf(nest, mapping, operand).first & stripe) != 0;
 }
 
 std::vector<Transfer> TransfersOf(const ir::Nest& nest, const Mapping& mapping) {
@@ -151,14 +189,16 @@ std::vector<Transfer> TransfersOf(const ir::Nest& nest, const Mapping& mapping) 
   for (const bool gathered : {false, true}) {
     for (int o = 0; o < nest.output(); ++o) {
       const ir::Operand& operand = nest.operands[At(o)];
+      const OperandPlace& place = mapping.operands[At(o)];
       if (operand.gather.has_value() != gathered) continue;
-      if (mapping.operands[At(o)].resident || operand.is_local) continue;
+      if ((place.resident && !place.through_dram) || operand.is_local) continue;
       loads.push_back(LoadOf(nest, mapping, o));
-      loads.back().is_move = mapping.operands[At(o)].source >= 0;
+      loads.back().is_move = place.source >= 0;
     }
   }
   if (nest.anchor == ir::Anchor::kContraction) AddSpills(nest, mapping, &loads, &stores);
-  if (!mapping.operands[At(nest.output())].resident) {
+  const OperandPlace& output = mapping.operands[At(nest.output())];
+  if (!output.resident || output.through_dram) {
     Transfer store = {.operand = nest.output(), .is_store = true};
     store.overlaps = Overlaps(nest, mapping, nest.output());
     store.last = ReductionMask(nest) & CutMask(nest, mapping);

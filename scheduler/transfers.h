@@ -42,6 +42,9 @@ uint32_t GenerationDims(const ir::Nest& nest, const Mapping& mapping, int operan
 // Ring slots of its tile buffer: 2 where it is double-buffered and has more than one tile.
 int RingSlots(const ir::Nest& nest, const Mapping& mapping, int operand);
 
+// Of a cascade's group: tiles of the operand stay from one stripe to the next.
+bool CarriesOver(const ir::Nest& nest, const Mapping& mapping, int operand);
+
 // Are some other operand's entries chosen by this one?
 bool HoldsIndices(const ir::Nest& nest, int operand);
 
@@ -54,6 +57,10 @@ std::string GatherFault(const ir::Nest& nest, const Mapping& mapping);
 uint32_t CutMask(const ir::Nest& nest, const Mapping& mapping);
 uint32_t ReductionMask(const ir::Nest& nest);
 uint32_t DependenceMask(const ir::Nest& nest, int operand);  // kAccumulator: as the output
+
+// The dimension along which the operand rolls, or -1. Tiles share lines with the one before only
+// where Mapping::rolling is the innermost cut loop on which the operand depends.
+int RollingOf(const ir::Nest& nest, const Mapping& mapping, int operand);
 
 // May operand (or kAccumulator) exchange its tile buffer only when a step has ended? See Transfer.
 bool Overlaps(const ir::Nest& nest, const Mapping& mapping, int operand);

@@ -23,9 +23,9 @@ std::vector<Live> LiveBuffers(const Schedule& schedule) {
   }
   for (size_t g = 0; g < schedule.groups.size(); ++g) {
     for (const TileBuffer& b : schedule.groups[g].buffers) {
-      const int group = static_cast<int>(g);
+      const GroupSpan life = LifeOf(schedule, static_cast<int>(g), b);
       live.push_back({schedule.groups[g].name + " operand " + std::to_string(b.operand), b.memory,
-                      b.address, b.address + b.slot_bytes * b.slots, group, group + 1});
+                      b.address, b.address + b.slot_bytes * b.slots, life.first, life.end});
     }
   }
   return live;

@@ -45,7 +45,8 @@ View StageTile(const OperandDesc& operand, const Tile& tile, const uint8_t* scra
   View view;
   const uint8_t* tile_data =
       scratchpad + tile.address + (tile.elements == 0 ? 0 : LocalOffset(operand, tile) * size);
-  if (!tile.clipped()) {
+  const std::vector<Tile> pieces = PiecesOf(operand, tile);
+  if (!tile.clipped() && pieces.size() == 1) {
     view.data = tile_data;
     for (size_t a = 0; a < operand.axes.size(); ++a) {
       view.strides[a] = operand.axes[a].local_stride;
@@ -73,18 +74,25 @@ View StageTile(const OperandDesc& operand, const Tile& tile, const uint8_t* scra
     }
   }
   if (tile.elements == 0) return view;
-  CopyBox box;
-  for (size_t a = 0; a < operand.axes.size(); ++a) {
-    box.Add(tile.length[a], view.strides[a], operand.axes[a].local_stride);
+  for (const Tile& piece : pieces) {
+    CopyBox box;
+    int64_t offset = inside;
+    for (size_t a = 0; a < operand.axes.size(); ++a) {
+      box.Add(piece.length[a], view.strides[a], operand.axes[a].local_stride);
+      offset += (piece.begin[a] - tile.begin[a]) * view.strides[a];
+    }
+    box.Run(staged + offset * size, scratchpad + piece.address + LocalOffset(operand, piece) * size,
+            size);
   }
-  box.Run(staged + inside * size, tile_data, size);
   return view;
 }
 
-void RoundToRead(const OperandDesc& operand, const uint8_t* bytes, int64_t count, float* values) {
+int64_t RoundToRead(const OperandDesc& operand, const uint8_t* bytes, int64_t count,
+                    float* values) {
   LoadValues(operand.type, bytes, count, values);
   const ElementType read = operand.ReadType();
-  if (read == operand.type || read == ElementType::kF32) return;
+  if (read == operand.type || read == ElementType::kF32) return 0;
+  const int64_t overflows = CountOverflows(read, values, count);
   // Through the narrow type and back, a few elements at a time.
   uint8_t narrow[256];
   constexpr int64_t kStep = sizeof(narrow) / 2;
@@ -93,10 +101,11 @@ void RoundToRead(const OperandDesc& operand, const uint8_t* bytes, int64_t count
     StoreValues(read, values + i, n, narrow);
     LoadValues(read, narrow, n, values + i);
   }
+  return overflows;
 }
 
 View StageRounded(const OperandDesc& operand, const Tile& tile, const uint8_t* scratchpad,
-                  Reused<uint8_t>* buffer, Reused<float>* values) {
+                  Reused<uint8_t>* buffer, Reused<float>* values, int64_t* overflows) {
   View view = StageTile(operand, tile, scratchpad, buffer);
   const int64_t size = ElementBytes(operand);
   int64_t hull = 1;
@@ -105,7 +114,7 @@ View StageRounded(const OperandDesc& operand, const Tile& tile, const uint8_t* s
     dense[a] = hull;
     hull *= tile.hull[a];
   }
-  if (!tile.clipped()) {
+  if (!tile.clipped() && PiecesOf(operand, tile).size() == 1) {
     CopyBox box;
     for (size_t a = 0; a < operand.axes.size(); ++a) {
       box.Add(tile.length[a], dense[a], view.strides[a]);
@@ -115,7 +124,7 @@ View StageRounded(const OperandDesc& operand, const Tile& tile, const uint8_t* s
     view.data = copy;
   }
   float* rounded = values->Get(hull);
-  RoundToRead(operand, view.data, hull, rounded);
+  *overflows += RoundToRead(operand, view.data, hull, rounded);
   return {.data = reinterpret_cast<const uint8_t*>(rounded), .strides = dense};
 }
 

@@ -109,7 +109,7 @@ class Tracer {
     size_t now = AddNode({});
     size_t arrived = now;  // all that the load engine has fetched is usable
     std::vector<Descriptor> open;
-    for (runtime::Cursor cursor(group_, engine); !cursor.done(); cursor.Advance()) {
+    for (runtime::Cursor cursor(group_, engine, 0); !cursor.done(); cursor.Advance()) {
       const Instruction& i = cursor.instruction();
       switch (i.op) {
         case Opcode::kWait:

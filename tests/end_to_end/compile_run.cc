@@ -16,13 +16,18 @@
 namespace dla::testing {
 
 Result<Compiled> CompileModel(const std::string& path, const CompileOptions& options) {
+  DLA_ASSIGN_OR_RETURN(ir::Graph graph, frontend::ImportOnnx(path, options.import));
+  return CompileGraph(std::move(graph), options);
+}
+
+Result<Compiled> CompileGraph(ir::Graph graph, const CompileOptions& options) {
   DLA_ASSIGN_OR_RETURN(machine::Target target, machine::LoadTarget(options.target, {}));
   if (options.machine) target = *options.machine;
   for (const std::string& memory : options.memories) {
     DLA_RETURN_IF_ERROR(machine::OverrideMemory(&target, memory));
   }
   Compiled compiled;
-  DLA_ASSIGN_OR_RETURN(compiled.graph, frontend::ImportOnnx(path, options.import));
+  compiled.graph = std::move(graph);
   const std::vector<ir::ComputedValue> computed = ir::ComputedValues(compiled.graph);
   DLA_RETURN_IF_ERROR(
       ir::RunPasses(&compiled.graph, {.fuse = options.fuse, .precision = options.precision}));

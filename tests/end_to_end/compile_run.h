@@ -35,6 +35,9 @@ struct CompileOptions {
 // Imports, runs all passes, schedules, emits and verifies.
 Result<Compiled> CompileModel(const std::string& path, const CompileOptions& options);
 
+// The same for a graph in ONNX form.
+Result<Compiled> CompileGraph(ir::Graph graph, const CompileOptions& options);
+
 // The bundled models and the dimensions that they need.
 struct Bundled {
   std::string name;

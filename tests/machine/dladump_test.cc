@@ -39,6 +39,16 @@ TEST_F(DladumpTest, VerifiesAndDescribes) {
   EXPECT_NE(Run("info " + Path("m.bin")).out.find("target            edge32\n"), std::string::npos);
   const Outcome map = Run("map " + Path("m.bin"));
   EXPECT_NE(map.out.find("memory 'input': 65536 bytes, peak 8192 in group 1\n"), std::string::npos);
+  EXPECT_NE(map.out.find("  |"), std::string::npos);
+  const Program program = sample::MakeProgram();
+  ASSERT_EQ(Run("map " + Path("m.bin") + " --svg " + Path("m.svg")).code, 0);
+  const std::string svg = *ReadTextFile(Path("m.svg"));
+  EXPECT_EQ(svg.substr(0, 4), "<svg");
+  size_t drawn = 0;
+  for (size_t at = svg.find("<title>"); at != std::string::npos; at = svg.find("<title>", at + 1)) {
+    ++drawn;
+  }
+  EXPECT_EQ(drawn, program.buffers.size());
   const Outcome json = Run("json " + Path("m.bin"));
   EXPECT_NE(json.out.find("\"opcode\": \"array\""), std::string::npos);
 }

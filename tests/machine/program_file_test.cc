@@ -168,15 +168,15 @@ TEST(ProgramFile, MessagesNameTheSectionAndTheReason) {
   EXPECT_EQ(Refusal({'D', 'L', 'A', '2'}),
             "m.bin: is no compiled program (it does not begin with 'DLA1')");
   std::vector<uint8_t> b = bytes;
-  b[4] = 3;
+  b[4] = 4;
   EXPECT_EQ(
       Refusal(b),
-      "m.bin: has format version 3.0; this version reads 2.0 to 2.0; compile the model again");
+      "m.bin: has format version 4.0; this version reads 3.0 to 3.0; compile the model again");
   b = bytes;
   b[6] = 1;
   EXPECT_EQ(
       Refusal(b),
-      "m.bin: has format version 2.1; this version reads 2.0 to 2.0; compile the model again");
+      "m.bin: has format version 3.1; this version reads 3.0 to 3.0; compile the model again");
   b = bytes;
   b[40] ^= 1;
   EXPECT_EQ(Refusal(b), "m.bin: the header's CRC is wrong: the file is damaged");

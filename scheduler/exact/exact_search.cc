@@ -1,0 +1,406 @@
+#include "scheduler/exact/exact_search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <queue>
+#include <random>
+#include <tuple>
+
+#include "scheduler/cycle_model.h"
+#include "scheduler/exact/box_bound.h"
+#include "scheduler/predict.h"
+#include "scheduler/transfers.h"
+#include "support/status.h"
+
+namespace dla::scheduler {
+namespace {
+
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
+constexpr int64_t kNoLimit = int64_t{1} << 60;
+
+// What is minimised, and what decides between equals.
+struct Value {
+  double first = kInfinite, second = kInfinite;
+
+  bool operator<(const Value& other) const {
+    return std::tie(first, second) < std::tie(other.first, other.second);
+  }
+};
+
+struct Node {
+  Value least;
+  int depth = 0;
+  int64_t number = 0;  // of creation
+  Box box{};
+
+  // For a heap with the least on top; of equals the deepest, then the first.
+  bool operator<(const Node& other) const {
+    if (least < other.least) return false;
+    if (other.least < least) return true;
+    return std::tie(depth, other.number) < std::tie(other.depth, number);
+  }
+};
+
+// One objective over one problem.
+class Minimiser {
+ public:
+  // `most_cycles`: mappings that take more do not count.
+  Minimiser(const SearchProblem& problem, Objective objective, BoxBounds* bounds, CycleModel* model,
+            double most_cycles)
+      : problem_(problem),
+        nest_(*problem.nest),
+        target_(*problem.target),
+        objective_(objective),
+        bounds_(*bounds),
+        model_(*model),
+        most_cycles_(most_cycles),
+        memories_(nest_, target_, problem.free_bytes, problem.resident_in) {
+    for (const machine::Memory& memory : target_.memories) {
+      limited_ = limited_ || memory.bytes_per_cycle.has_value();
+    }
+    places_matter_ = limited_ || objective == Objective::kEnergy || objective == Objective::kEdp;
+  }
+
+  // A mapping that is known already.
+  void Offer(const Mapping& mapping, const Cost& cost) { Take(mapping, cost, ValueOf(cost)); }
+
+  void Run(int64_t budget) {
+    const int64_t walked_before = model_.steps_walked();
+    Push(Box{}, 0);
+    Dive();
+    while (!open_.empty()) {
+      if (!(open_.top().least < best_)) break;
+      if (spent_ + (model_.steps_walked() - walked_before) / 8 > budget && found_) {
+        least_ = std::min(best_.first, open_.top().least.first);
+        ended_ = true;
+        return;
+      }
+      const Node node = open_.top();
+      open_.pop();
+      Expand(node);
+    }
+    least_ = best_.first;
+  }
+
+  // Random vectors of sizes, each in a random order; proves nothing.
+  void Sample(int64_t samples) {
+    std::mt19937_64 random(1);
+    for (int64_t i = 0; i < samples; ++i) {
+      Box box{};
+      for (size_t d = 0; d < bounds_.trees().size(); ++d) {
+        const std::vector<int64_t>& sizes = bounds_.sizes().of[d];
+        box[d] = bounds_.trees()[d].Find(sizes[random() % sizes.size()]);
+      }
+      bounds_.SetBox(box);
+      ++spent_;
+      if (!bounds_.Fits()) continue;
+      configs_.clear();
+      configs_known_ = false;
+      std::vector<int> order = CutLoops();
+      for (size_t k = order.size(); k > 1; --k) std::swap(order[k - 1], order[random() % k]);
+      TryOrder(nest_.pass_dimension >= 0 ? PassOrder(std::move(order)) : order);
+    }
+  }
+
+  bool found() const { return found_; }
+  const Mapping& mapping() const { return mapping_; }
+  const Cost& cost() const { return cost_; }
+  double least() const { return least_; }
+  bool proven() const { return found_ && least_ >= best_.first; }
+  int64_t spent() const { return spent_; }
+  int64_t walked() const { return walked_; }
+
+ private:
+  Value ValueOf(const Cost& cost) const {
+    switch (objective_) {
+      case Objective::kLatency:
+        return {cost.cycles, cost.bytes};
+      case Objective::kTraffic:
+        return {cost.bytes, cost.cycles};
+      case Objective::kEnergy:
+        return {cost.energy, cost.cycles};
+      case Objective::kEdp:
+        return {cost.energy * cost.cycles, cost.cycles};
+      case Objective::kBalanced:
+        break;
+    }
+    return cost.cycles <= most_cycles_ ? Value{cost.bytes, cost.cycles} : Value{};
+  }
+
+  // A lower bound in whole cycles; the slack is for sums of fractions.
+  static double Whole(double cycles) { return std::ceil(cycles - 1e-6); }
+
+  Value LeastOf(Cost cost) const {
+    cost.cycles = Whole(cost.cycles);
+    return ValueOf(cost);
+  }
+
+  // Bounds the box and keeps it if it may hold something better; its bound.
+  Value Push(const Box& box, int depth) {
+    bounds_.SetBox(box);
+    ++spent_;
+    if (problem_.options.rules.Has(Rule::kCapacity) && !bounds_.Fits()) return {};
+    Value least;
+    bounds_.ForEachClass([&](const Cost& cost) { least = std::min(least, LeastOf(cost)); });
+    if (least < best_) open_.push({least, depth, spent_, box});
+    return least;
+  }
+
+  // Straight down from the root to one mapping, so that there is something to compare with.
+  void Dive() {
+    std::vector<Node> aside;
+    while (!open_.empty() && !found_) {
+      Node node = open_.top();
+      open_.pop();
+      // The rest waits.
+      while (!open_.empty()) {
+        aside.push_back(open_.top());
+        open_.pop();
+      }
+      Expand(node);
+      if (open_.empty() && !aside.empty()) {  // a dead end: the next best
+        const auto next = std::max_element(aside.begin(), aside.end());
+        open_.push(*next);
+        aside.erase(next);
+      }
+    }
+    for (const Node& node : aside) {
+      if (node.least < best_) open_.push(node);
+    }
+  }
+
+  void Expand(const Node& node) {
+    const int d = SplitOf(node.box);
+    if (d < 0) {
+      Try(node.box);
+      return;
+    }
+    const SizeNode& sizes = bounds_.trees()[At(d)].node(node.box[At(d)]);
+    Box child = node.box;
+    child[At(d)] = sizes.left;
+    Push(child, node.depth + 1);
+    child[At(d)] = sizes.right;
+    Push(child, node.depth + 1);
+  }
+
+  static size_t At(int i) { return static_cast<size_t>(i); }
+
+  // The dimension with the widest interval; whole or not comes first. -1: one vector of sizes.
+  int SplitOf(const Box& box) const {
+    int widest = -1;
+    double most = 0;
+    for (size_t d = 0; d < bounds_.trees().size(); ++d) {
+      const SizeNode& node = bounds_.trees()[d].node(box[d]);
+      if (node.IsPoint()) continue;
+      double width = static_cast<double>(node.hi) / static_cast<double>(node.lo);
+      if (box[d] == SizeTree::kRoot) width *= 1e6;
+      if (width > most) most = width, widest = static_cast<int>(d);
+    }
+    return widest;
+  }
+
+  // ---- one vector of block sizes ----
+
+  // Buffers and scratchpads with which it fits.
+  struct Config {
+    uint32_t single = 0;  // as BoxBounds::SerialOf has it
+    std::vector<OperandPlace> operands;
+    OperandPlace accumulator;
+  };
+
+  void Try(const Box& box) {
+    bounds_.SetBox(box);
+    ++spent_;
+    configs_.clear();
+    configs_known_ = false;
+    std::vector<int> order = CutLoops();
+    if (nest_.pass_dimension >= 0) {
+      TryOrder(PassOrder(std::move(order)));
+      return;
+    }
+    do {
+      TryOrder(order);
+    } while (std::next_permutation(order.begin(), order.end()));
+  }
+
+  std::vector<int> CutLoops() const {
+    std::vector<int> order;
+    for (size_t d = 0; d < bounds_.trees().size(); ++d) {
+      if (bounds_.cut() >> d & 1U) order.push_back(static_cast<int>(d));
+    }
+    return order;
+  }
+
+  // Reductions in passes have one order: the passes outside of what is reduced over.
+  std::vector<int> PassOrder(std::vector<int> order) const {
+    const auto rank = [&](int d) {
+      if (d == nest_.pass_dimension) return 1;
+      return (nest_.reduce_mask >> d & 1U) != 0 ? 2 : 0;
+    };
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return rank(a) < rank(b); });
+    return order;
+  }
+
+  void TryOrder(const std::vector<int>& order) {
+    ++spent_;
+    const Repeats repeats = bounds_.RepeatsIn(order);
+    const bool bounded = problem_.options.rules.Has(Rule::kOrders);
+    const Cost least = bounds_.Bound(repeats, 0);
+    if (bounded && !(LeastOf(least) < best_)) return;
+    if (!configs_known_) ListConfigs();
+    for (const Config& config : configs_) {
+      const Cost bound = bounds_.Bound(repeats, bounds_.SerialOf(repeats, config.single));
+      if (bounded && !(LeastOf(bound) < best_)) continue;
+      Evaluate(order, config, least.bytes);
+    }
+  }
+
+  void ListConfigs() {
+    configs_known_ = true;
+    const uint32_t may = bounds_.may_be_double();
+    for (uint32_t off = 0;; off = (off - may) & may) {  // subsets, rising
+      memories_.ForEach(bounds_.Needs(off), [&] { return AddConfig(off) && !places_matter_; });
+      if (off == may) return;
+    }
+  }
+
+  // False if the same buffers have another set of bits.
+  bool AddConfig(uint32_t single) {
+    Mapping mapping;
+    mapping.operands.resize(nest_.operands.size());
+    for (size_t o = 0; o < nest_.operands.size(); ++o) {
+      mapping.operands[o].is_double = (single >> o & 1U) == 0;
+    }
+    mapping.accumulator.is_double = (single >> nest_.operands.size() & 1U) == 0;
+    memories_.Write(&mapping);
+    const uint32_t output = uint32_t{1} << nest_.output();
+    mapping.block = bounds_.block();
+    if (DrainsInPlace(nest_, mapping)) {
+      // One buffer for both: its bit is the accumulators'.
+      const bool is_single = !mapping.accumulator.is_double;
+      if (((single & output) != 0) != is_single) return false;
+    }
+    configs_.push_back({single, mapping.operands, mapping.accumulator});
+    return true;
+  }
+
+  void Evaluate(const std::vector<int>& order, const Config& config, double bytes) {
+    Mapping mapping;
+    mapping.block = bounds_.block();
+    mapping.order = order;
+    mapping.operands = config.operands;
+    mapping.accumulator = config.accumulator;
+    if (!GatherFault(nest_, mapping).empty()) return;
+    Cost cost = {.bytes = bytes};
+    if (objective_ == Objective::kEnergy || objective_ == Objective::kEdp) {
+      cost.energy =
+          EnergyPj(PredictCounts(nest_, mapping, target_), target_, nest_.operands[0].ReadType());
+      spent_ += 4;
+    }
+    ++walked_;
+    spent_ += 4;
+    cost.cycles =
+        static_cast<double>(model_.Cycles(mapping, CyclesThatHelp(cost), bounds_.compute_cycles()));
+    Take(mapping, cost, ValueOf(cost));
+  }
+
+  // A mapping of this cost with at least so many cycles is no better than the best.
+  int64_t CyclesThatHelp(const Cost& cost) const {
+    double limit = kInfinite;
+    switch (objective_) {
+      case Objective::kLatency:
+        limit = best_.first + 1;
+        break;
+      case Objective::kEdp:
+        limit = best_.first / std::max(cost.energy, 1e-9) + 2;
+        break;
+      case Objective::kBalanced:
+        limit = std::min(most_cycles_ + 1, cost.bytes < best_.first ? kInfinite : best_.second);
+        break;
+      case Objective::kTraffic:
+        if (cost.bytes >= best_.first) limit = best_.second;
+        break;
+      case Objective::kEnergy:
+        if (cost.energy >= best_.first) limit = best_.second;
+        break;
+    }
+    return limit < static_cast<double>(kNoLimit) ? static_cast<int64_t>(std::ceil(limit))
+                                                 : kNoLimit;
+  }
+
+  void Take(const Mapping& mapping, const Cost& cost, const Value& value) {
+    if (!(value < best_)) return;
+    found_ = true;
+    best_ = value;
+    mapping_ = mapping;
+    cost_ = cost;
+  }
+
+  const SearchProblem& problem_;
+  const ir::Nest& nest_;
+  const machine::Target& target_;
+  const Objective objective_;
+  BoxBounds& bounds_;
+  CycleModel& model_;
+  const double most_cycles_;
+  MemoryChoices memories_;
+  bool limited_ = false;        // some scratchpad has a rate
+  bool places_matter_ = false;  // for the cost
+  std::vector<Config> configs_;
+  bool configs_known_ = false;
+
+  std::priority_queue<Node> open_;
+  bool found_ = false;
+  bool ended_ = false;  // by the budget
+  Value best_;
+  Mapping mapping_;
+  Cost cost_;
+  double least_ = 0;
+  int64_t spent_ = 0, walked_ = 0;
+};
+
+}  // namespace
+
+std::optional<ExactResult> ExactSearch(const SearchProblem& problem) {
+  if (problem.nest->dimensions.size() > kMostDims ||
+      problem.nest->operands.size() >= kMostOperands) {
+    return std::nullopt;
+  }
+  BoxBounds bounds(problem);
+  CycleModel model(*problem.nest, *problem.target);
+  const bool balanced = problem.objective == Objective::kBalanced;
+  Minimiser first(problem, balanced ? Objective::kLatency : problem.objective, &bounds, &model,
+                  kInfinite);
+  const auto run = [&](Minimiser* minimiser, int64_t budget) {
+    if (problem.options.way == SearchWay::kRandom) {
+      minimiser->Sample(problem.options.samples);
+    } else {
+      minimiser->Run(budget);
+    }
+  };
+  run(&first, balanced ? problem.options.budget / 2 : problem.options.budget);
+  if (!first.found()) return std::nullopt;
+  ExactResult result = {.mapping = first.mapping(),
+                        .cost = first.cost(),
+                        .least = first.least(),
+                        .proven = first.proven(),
+                        .all_sizes = bounds.sizes().all,
+                        .points = first.spent(),
+                        .walked = first.walked()};
+  if (!balanced) return result;
+  Minimiser second(problem, Objective::kBalanced, &bounds, &model,
+                   std::floor(kBalance * first.cost().cycles));
+  second.Offer(first.mapping(), first.cost());
+  run(&second, problem.options.budget - problem.options.budget / 2);
+  result.mapping = second.mapping();
+  result.cost = second.cost();
+  result.least = second.least();
+  result.least_cycles = first.least();
+  result.proven = first.proven() && second.proven();
+  result.points += second.spent();
+  result.walked += second.walked();
+  return result;
+}
+
+}  // namespace dla::scheduler

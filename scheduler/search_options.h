@@ -1,0 +1,45 @@
+// How mappings are searched (`--search`, `--space`, `--disable-rule`, `--search-budget`).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "scheduler/exact/rules.h"
+#include "support/status.h"
+
+namespace dla::scheduler {
+
+enum class SearchWay : uint8_t {
+  kExact,   // branch and bound with a proof; where its budget ends, the quick search looks too
+  kQuick,   // the best of some sizes; proves nothing
+  kRandom,  // the best of uniformly random vectors of sizes, each in a random order
+};
+
+// Which block sizes are looked at.
+enum class SizeSpace : uint8_t {
+  kAll,      // every integer
+  kEven,     // ceil(extent / n) for every n
+  kStrided,  // multiples of the array's sides, powers of two below them, the whole extent
+};
+
+struct SearchOptions {
+  SearchWay way = SearchWay::kExact;
+  SizeSpace space = SizeSpace::kAll;
+  Rules rules;  // of the exact search
+  // Evaluations after which the exact search ends with what it has: boxes and orders bounded, steps
+  // walked. For `balanced` each of its two searches gets half.
+  int64_t budget = 200'000;
+  int64_t samples = 0;  // of kRandom
+};
+
+// Texts as on the command line: "exact", "quick" or "random:N"; "all", "even" or "strided"; names
+// of rules. kUsage names what is expected.
+Result<SearchOptions> ParseSearchOptions(std::string_view way, std::string_view space,
+                                         const std::vector<std::string>& disabled_rules);
+
+// N of "random:N", 0 if that is not what the text is.
+int64_t ParseSamples(std::string_view way);
+
+}  // namespace dla::scheduler

@@ -1,0 +1,270 @@
+// Cascades: random chains of windows in stripes of any height, executed with every check.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "ir/evaluate.h"
+#include "ir/pass.h"
+#include "machine/assembly.h"
+#include "machine/verifier.h"
+#include "scheduler/given_schedule.h"
+#include "scheduler/schedule_json.h"
+#include "tests/end_to_end/compile_run.h"
+#include "tests/ir/graph_builder.h"
+
+namespace dla::testing {
+namespace {
+
+using ir::GraphBuilder;
+using ir::Pattern;
+using ir::Shape;
+using ir::ValueId;
+
+// Convolutions (dense, grouped, depth-wise), pooling and residual additions.
+class RandomChain {
+ public:
+  explicit RandomChain(std::mt19937* random) : random_(*random) {}
+
+  ir::Graph Make() {
+    ValueId x = builder_.Input("x", {1, Pick(1, 6), Pick(7, 24), Pick(3, 12)});
+    std::vector<ValueId> values = {x};
+    const int64_t count = Pick(2, 7);
+    for (int64_t i = 0; i < count; ++i) {
+      const std::string name = "n" + std::to_string(i);
+      const Shape shape = ShapeOf(x);
+      if (shape[2] < 4 || shape[3] < 2) break;
+      x = Pick(0, 5) == 0 ? Pool(name, x) : Conv(name, x, shape);
+      for (const ValueId other : values) {
+        if (ShapeOf(other) == ShapeOf(x) && Pick(0, 1) == 0) {
+          x = builder_.Node("Add", name + ".add", {x, other});
+          break;
+        }
+      }
+      if (Pick(0, 1) == 0) x = builder_.Node("Relu", name + ".relu", {x});
+      values.push_back(x);
+    }
+    std::vector<ValueId> outputs = {x};
+    const ValueId other =
+        values[static_cast<size_t>(Pick(1, static_cast<int64_t>(values.size()) - 1))];
+    if (Pick(0, 2) == 0 && other != x) outputs.push_back(other);
+    return builder_.Build(outputs);
+  }
+
+  int64_t Pick(int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(random_() % static_cast<uint64_t>(high - low + 1));
+  }
+
+ private:
+  Shape ShapeOf(ValueId id) { return builder_.Build({}).values[static_cast<size_t>(id)].shape; }
+
+  ValueId Pool(const std::string& name, ValueId x) {
+    const int64_t k = Pick(2, 3);
+    return builder_.Node("MaxPool", name, {x},
+                         {{"kernel_shape", Shape{k, k}},
+                          {"strides", Shape{Pick(1, 2), 1}},
+                          {"pads", Shape{k - 2, k - 2, 1, 1}}});
+  }
+
+  ValueId Conv(const std::string& name, ValueId x, const Shape& shape) {
+    const int64_t form = Pick(0, 3);
+    const int64_t groups = form == 0 ? shape[1] : form == 1 && shape[1] % 2 == 0 ? 2 : 1;
+    const int64_t m = groups > 1 ? shape[1] : Pick(0, 2) == 0 ? shape[1] : Pick(1, 6);
+    const int64_t c = shape[1] / groups;
+    const int64_t k = 2 * Pick(0, 2) + 1;
+    const int64_t pad = Pick(0, 3) == 0 && k < 5 ? 0 : k / 2;
+    const int64_t stride = Pick(0, 3) == 0 ? 2 : 1;
+    const ValueId w = builder_.Floats(name + ".w", {m, c, k, 3},
+                                      Pattern(m * c * k * 3, static_cast<int>(Pick(0, 22))));
+    std::vector<ValueId> inputs = {x, w};
+    if (Pick(0, 1) == 0) inputs.push_back(builder_.Floats(name + ".b", {m}, Pattern(m)));
+    return builder_.Node("Conv", name, inputs,
+                         {{"group", groups},
+                          {"dilations", Shape{k == 3 && pad > 0 ? Pick(1, 2) : 1, 1}},
+                          {"strides", Shape{stride, Pick(1, 2)}},
+                          {"pads", Shape{pad, 1, pad, 1}}});
+  }
+
+  std::mt19937& random_;
+  GraphBuilder builder_;
+};
+
+// A cascade of groups of the graph (after all passes) that follow one another.
+scheduler::GivenSchedule RandomCascade(const ir::Graph& graph, RandomChain* random) {
+  const auto groups = static_cast<int64_t>(graph.nodes.size());
+  const int64_t first = random->Pick(0, groups - 2);
+  const int64_t last = random->Pick(first + 1, groups - 1);
+  scheduler::GivenCascade cascade = {.lines = random->Pick(1, 5)};
+  for (int64_t g = first; g <= last; ++g) {
+    cascade.groups.push_back(graph.nodes[static_cast<size_t>(g)].name);
+  }
+  scheduler::GivenSchedule given;
+  given.cascades = {cascade};
+  return given;
+}
+
+// The text of the program is the program.
+void ExpectRoundTrip(const machine::Program& program) {
+  const auto back = machine::Assemble(machine::Disassemble(program));
+  ASSERT_TRUE(back.ok()) << back.status().message();
+  EXPECT_TRUE(back->groups == program.groups);
+}
+
+void ExpectRuns(const Compiled& compiled, uint64_t jitter) {
+  const std::map<std::string, ir::Tensor> inputs = ir::PatternInputs(compiled.graph);
+  const auto expected = ir::Evaluate(compiled.graph, inputs);
+  ASSERT_TRUE(expected.ok()) << expected.status().message();
+  std::vector<Tensor> tensors;
+  for (const auto& [name, t] : inputs) tensors.push_back({name, t.type, t.shape, t.bytes});
+  ExpectRoundTrip(compiled.program);
+  const Result<Outcome> checked = RunCompiled(compiled, tensors, {.check = true});
+  ASSERT_TRUE(checked.ok()) << checked.status().message();
+  ExpectAsPredicted(compiled, checked->result);
+  const Result<Outcome> delayed = RunCompiled(compiled, tensors, {.check = true, .jitter = jitter});
+  ASSERT_TRUE(delayed.ok()) << delayed.status().message();
+  for (const auto& [name, tensor] : checked->outputs) {
+    const ir::Tensor& value = expected->at(name);
+    EXPECT_LE(RelativeError(tensor, {name, value.type, value.shape, value.bytes}), 1e-5) << name;
+    EXPECT_EQ(tensor.bytes, delayed->outputs.at(name).bytes) << name;
+  }
+}
+
+// Whatever the chain, the stripes and the target: bytes and cycles as predicted, every tile where
+// it should be, values as evaluated. Chains that do not fit or are none are refused.
+TEST(Cascade, RandomChainsRunAsPredicted) {
+  const uint32_t seed = std::random_device()();
+  std::mt19937 random(seed);
+  SCOPED_TRACE(Concat("seed ", seed));
+  int ran = 0, refused = 0;
+  for (int i = 0; i < 150; ++i) {
+    SCOPED_TRACE(Concat("chain ", i));
+    RandomChain chain(&random);
+    const ir::Graph graph = chain.Make();
+    ir::Graph passed = graph;
+    ASSERT_TRUE(ir::RunPasses(&passed, {}).ok());
+    if (passed.nodes.size() < 2) continue;
+    const scheduler::GivenSchedule given = RandomCascade(passed, &chain);
+    static const char* const kTargets[] = {"edge32", "edge32-unified", "onsram", "meta-df",
+                                           "tpu256"};
+    CompileOptions options = {.target = kTargets[chain.Pick(0, 4)]};
+    if (options.target == "edge32-unified" && chain.Pick(0, 1) == 0) {
+      options.memories = {Concat("pool=", 16 * chain.Pick(100, 1000))};
+    }
+    options.schedule.given = &given;
+    SCOPED_TRACE(options.target);
+    const Result<Compiled> compiled = CompileGraph(graph, options);
+    if (!compiled.ok()) {
+      const ErrorCode code = compiled.status().code();
+      EXPECT_TRUE(code == ErrorCode::kUsage || code == ErrorCode::kDoesNotFit)
+          << compiled.status().message();
+      ++refused;
+      continue;
+    }
+    ASSERT_EQ(compiled->schedule.cascades.size(), 1U);
+    ExpectRuns(*compiled, random());
+    if (HasFailure()) return;
+    ++ran;
+  }
+  EXPECT_GT(ran, 40) << refused << " were refused";
+}
+
+// A plan with cascades, written and given back, is the same plan.
+TEST(Cascade, ComesBackFromItsFile) {
+  std::mt19937 random(7);
+  int cascades = 0;
+  for (int i = 0; i < 60; ++i) {
+    SCOPED_TRACE(i);
+    const ir::Graph graph = RandomChain(&random).Make();
+    CompileOptions options = {.target = "edge32-unified", .memories = {"pool=3K"}};
+    options.schedule.objective = scheduler::Objective::kTraffic;
+    const Result<Compiled> chosen = CompileGraph(graph, options);
+    if (!chosen.ok()) continue;  // too small for it
+    const std::string json = scheduler::ScheduleJson(chosen->graph, chosen->schedule);
+    const auto given = scheduler::ParseGivenSchedule(json);
+    ASSERT_TRUE(given.ok()) << given.status().message();
+    options.schedule.given = &*given;
+    const Result<Compiled> back = CompileGraph(graph, options);
+    ASSERT_TRUE(back.ok()) << back.status().message();
+    ASSERT_EQ(back->schedule.cascades.size(), chosen->schedule.cascades.size());
+    EXPECT_TRUE(Totals(back->schedule) == Totals(chosen->schedule));
+    ExpectRuns(*chosen, 1);
+    cascades += static_cast<int>(chosen->schedule.cascades.size());
+  }
+  EXPECT_GT(cascades, 5);
+}
+
+// A program whose stripes are damaged is refused, not run.
+TEST(Cascade, DamagedStripesAreRefused) {
+  std::mt19937 random(11);
+  int rings = 0;
+  for (int i = 0; i < 60; ++i) {
+    RandomChain chain(&random);
+    const ir::Graph graph = chain.Make();
+    ir::Graph passed = graph;
+    ASSERT_TRUE(ir::RunPasses(&passed, {}).ok());
+    if (passed.nodes.size() < 2) continue;
+    const scheduler::GivenSchedule given = RandomCascade(passed, &chain);
+    CompileOptions options = {.target = "onsram"};
+    options.schedule.given = &given;
+    const Result<Compiled> compiled = CompileGraph(graph, options);
+    if (!compiled.ok()) continue;
+    const auto refused = [&](auto damage) {
+      machine::Program program = compiled->program;
+      for (machine::Group& group : program.groups) {
+        if (group.cascade >= 0 && !group.loops.empty() && damage(&group)) {
+          return !machine::VerifyProgram(program).ok();
+        }
+      }
+      return true;  // nothing of that kind to damage
+    };
+    EXPECT_TRUE(refused([](machine::Group* g) {
+      g->dims[g->stripe_dim].lead = -1;
+      return true;
+    }));
+    EXPECT_TRUE(refused([](machine::Group* g) {
+      g->dims[g->stripe_dim].lead = g->dims[g->stripe_dim].extent;
+      return true;
+    }));
+    EXPECT_TRUE(refused([](machine::Group* g) {
+      g->stripe_dim = 77;
+      return true;
+    }));
+    EXPECT_TRUE(refused([](machine::Group* g) {
+      g->cascade = -1;
+      return true;
+    }));
+    EXPECT_TRUE(refused([&](machine::Group* g) {
+      for (machine::OperandDesc& operand : g->operands) {
+        for (machine::AxisDesc& axis : operand.axes) {
+          if (axis.ring < 2) continue;
+          ++rings;
+          axis.ring = axis.bound + 1;
+          return true;
+        }
+      }
+      return false;
+    }));
+  }
+  EXPECT_GT(rings, 5);
+}
+
+// What is no cascade is refused with the reason.
+TEST(Cascade, RefusesWhatIsNone) {
+  EXPECT_FALSE(scheduler::ParseGivenSchedule(R"({"cascades": 1})").ok());
+  EXPECT_FALSE(
+      scheduler::ParseGivenSchedule(R"({"cascades": [{"groups": ["a"], "lines": 1}]})").ok());
+  EXPECT_FALSE(
+      scheduler::ParseGivenSchedule(R"({"cascades": [{"groups": ["a", "b"], "lines": 0}]})").ok());
+  std::mt19937 random(3);
+  const ir::Graph graph = RandomChain(&random).Make();
+  const auto given =
+      scheduler::ParseGivenSchedule(R"({"cascades": [{"groups": ["no", "such"], "lines": 1}]})");
+  ASSERT_TRUE(given.ok());
+  CompileOptions options;
+  options.schedule.given = &*given;
+  const Result<Compiled> compiled = CompileGraph(graph, options);
+  ASSERT_FALSE(compiled.ok());
+  EXPECT_EQ(compiled.status().code(), ErrorCode::kUsage);
+}
+
+}  // namespace
+}  // namespace dla::testing
