@@ -28,7 +28,7 @@ int64_t ComputeCycles(const ir::Nest& nest, const machine::Target& target) {
   return cycles;
 }
 
-double Cost(const ir::Nest& nest, const SearchResult& result, const Searcher& searcher) {
+double CostOf(const ir::Nest& nest, const SearchResult& result, const Searcher& searcher) {
   return AdditiveCost(result.predicted, nest, searcher.target(), searcher.objective());
 }
 
@@ -73,8 +73,8 @@ ir::Nest ChooseEngine(const ir::Nest& nest, Searcher* searcher) {
   const SearchResult* on_vector = searcher->Find(*vector, nowhere, nothing);
   if (on_vector == nullptr) return nest;
   const SearchResult* on_array = searcher->Find(nest, nowhere, nothing);
-  const bool is_better = on_array == nullptr ||
-                         Cost(*vector, *on_vector, *searcher) < Cost(nest, *on_array, *searcher);
+  const bool is_better = on_array == nullptr || CostOf(*vector, *on_vector, *searcher) <
+                                                    CostOf(nest, *on_array, *searcher);
   return is_better ? *vector : nest;
 }
 
