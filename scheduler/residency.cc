@@ -575,32 +575,6 @@ int64_t RootBytes(const ir::Graph& graph, ir::ValueId root) {
   return TypeBytes(value.StoredType(), ir::ElementCount(value.shape));
 }
 
-int LeastWorthwhile(const Schedule& schedule, int memory) {
-  std::vector<int64_t> load(schedule.groups.size(), 0);
-  for (const Resident& r : schedule.residents) {
-    if (r.memory != memory) continue;
-    for (int g = r.first_group; g < r.end_group; ++g) load[At(g)] += r.bytes;
-  }
-  for (size_t g = 0; g < schedule.groups.size(); ++g) {
-    for (const TileBuffer& b : schedule.groups[g].buffers) {
-      if (b.memory != memory) continue;
-      const GroupSpan life = LifeOf(schedule, static_cast<int>(g), b);
-      for (int at = life.first; at < life.end; ++at) load[At(at)] += b.slot_bytes * b.slots;
-    }
-  }
-  int worst = -1;
-  std::pair<int64_t, int> worst_key;
-  for (size_t i = 0; i < schedule.residents.size(); ++i) {
-    const Resident& r = schedule.residents[i];
-    if (r.memory != memory) continue;
-    const int64_t peak =
-        *std::max_element(load.begin() + r.first_group, load.begin() + r.end_group);
-    const std::pair<int64_t, int> key = {peak, r.end_group - r.first_group};
-    if (worst < 0 || key > worst_key) worst = static_cast<int>(i), worst_key = key;
-  }
-  return worst;
-}
-
 Result<ResidencyPlan> PlanResidency(const ir::Graph& graph, const std::vector<ir::Nest>& nests,
                                     const ResidencyRules& rules, Searcher* searcher,
                                     const std::function<void(size_t, size_t)>& progress) {

@@ -47,11 +47,6 @@ Result<ResidencyPlan> PlanResidency(const ir::Graph& graph, const std::vector<ir
                                     const ResidencyRules& rules, Searcher* searcher,
                                     const std::function<void(size_t, size_t)>& progress);
 
-// Of the residents in the memory, the one to give up when they could not be placed: alive at the
-// fullest moment, and of these the longest. The index in schedule.residents, or -1 if there is
-// none.
-int LeastWorthwhile(const Schedule& schedule, int memory);
-
 // The objective as one number that adds up over groups. `balanced` trades 5 % of the cycles that
 // the bytes take on the bus.
 double AdditiveCost(const machine::Counters& counters, const ir::Nest& nest,

@@ -131,6 +131,35 @@ int PlaceAll(const PlacementOptions& options, Schedule* schedule) {
   return -1;
 }
 
+// Of the residents in the memory, the one to give up when they could not be placed: alive at the
+// fullest moment, and of these the longest. The index in schedule.residents, or -1 if there is
+// none.
+int LeastWorthwhile(const Schedule& schedule, int memory) {
+  std::vector<int64_t> load(schedule.groups.size(), 0);
+  for (const Resident& r : schedule.residents) {
+    if (r.memory != memory) continue;
+    for (int g = r.first_group; g < r.end_group; ++g) load[At(g)] += r.bytes;
+  }
+  for (size_t g = 0; g < schedule.groups.size(); ++g) {
+    for (const TileBuffer& b : schedule.groups[g].buffers) {
+      if (b.memory != memory) continue;
+      const GroupSpan life = LifeOf(schedule, static_cast<int>(g), b);
+      for (int at = life.first; at < life.end; ++at) load[At(at)] += b.slot_bytes * b.slots;
+    }
+  }
+  int worst = -1;
+  std::pair<int64_t, int> worst_key;
+  for (size_t i = 0; i < schedule.residents.size(); ++i) {
+    const Resident& r = schedule.residents[i];
+    if (r.memory != memory) continue;
+    const int64_t peak =
+        *std::max_element(load.begin() + r.first_group, load.begin() + r.end_group);
+    const std::pair<int64_t, int> key = {peak, r.end_group - r.first_group};
+    if (worst < 0 || key > worst_key) worst = static_cast<int>(i), worst_key = key;
+  }
+  return worst;
+}
+
 // After `memory` could not be placed: one of its residents may not stay there any more.
 Status GiveUpOne(const ir::Graph& graph, const Schedule& schedule, int memory,
                  ResidencyRules* rules) {
