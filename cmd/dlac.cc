@@ -297,6 +297,9 @@ Status Compile(const Options& o) {
   const std::vector<ir::ComputedValue> computed = ir::ComputedValues(graph);
   DLA_RETURN_IF_ERROR(RunAllPasses(o, &graph));
   if (!o.stop_after.empty()) return Status();
+  for (const std::string& text : ir::OverflowingConstants(graph)) {
+    std::fputs(Concat("dlac: warning: ", o.model, ": ", text, "\n").c_str(), stderr);
+  }
   Result<scheduler::Schedule> schedule = scheduler::MakeSchedule(graph, target, options);
   if (!schedule.ok()) return schedule.status().At(o.model);
   std::string explanation;

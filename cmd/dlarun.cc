@@ -339,6 +339,9 @@ int RunProgram(const Arguments& a) {
     if (options.progress) std::cerr << "\r\033[K";
     return Fail(result.status().At(a.program));
   }
+  for (const std::string& text : dla::runtime::OverflowWarnings(*program, *result)) {
+    Print("warning", text);
+  }
   const Status reported = Report(*program, options, *result, a);
   if (!reported.ok()) return Fail(reported);
   if (a.print) {

@@ -88,13 +88,15 @@ ImportedTensor Own(ir::Tensor tensor) {
 
 }  // namespace
 
-Result<ir::AttributeMap> ReadAttributes(const onnx::NodeProto& node, const ir::OpDef& op,
+Result<ir::AttributeMap> ReadAttributes(const onnx::NodeProto& node, const ir::OpDef& op, int opset,
                                         TensorReader* tensors) {
   ir::AttributeMap result;
   for (const AttributeProto& attribute : node.attribute()) {
     const auto def = std::find_if(op.attributes.begin(), op.attributes.end(),
                                   [&](const auto& d) { return d.name == attribute.name(); });
     if (def == op.attributes.end()) {
+      // A hint of the first operators: which operands may be overwritten.
+      if (attribute.name() == "consumed_inputs" && opset < 6) continue;
       return Unsupported("attribute '", attribute.name(), "' is not known");
     }
     if (!attribute.ref_attr_name().empty()) {

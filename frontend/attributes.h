@@ -8,8 +8,8 @@
 namespace dla::frontend {
 
 // The attributes of a node as its row declares them: unknown ones, wrong kinds and missing required
-// ones are failures.
-Result<ir::AttributeMap> ReadAttributes(const onnx::NodeProto& node, const ir::OpDef& op,
+// ones are failures. `opset`: the node's.
+Result<ir::AttributeMap> ReadAttributes(const onnx::NodeProto& node, const ir::OpDef& op, int opset,
                                         TensorReader* tensors);
 
 // The value of a Constant node, in whichever attribute it is.

@@ -138,7 +138,7 @@ Status Importer::AddOperator(const onnx::NodeProto& proto, const ir::OpDef& def,
   node.opset = opset;
   bool poisoned = false;
   DLA_RETURN_IF_ERROR(ReadOperands(proto, def, *scope, &node, &poisoned));
-  DLA_ASSIGN_OR_RETURN(node.attributes, ReadAttributes(proto, def, &tensors_));
+  DLA_ASSIGN_OR_RETURN(node.attributes, ReadAttributes(proto, def, opset, &tensors_));
   if (poisoned) return Poisoned();
   return Infer(proto, def, std::move(node), scope);
 }

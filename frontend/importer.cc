@@ -226,15 +226,13 @@ Status Importer::AddOutput(const std::string& name, ValueId id) {
   };
   const bool named = graph_.values[Idx(id)].name == name;
   if (named && has(graph_.outputs)) return Unsupported("output '", name, "' is listed twice");
-  if (named && has(graph_.inputs)) {
-    return Unsupported("output '", name,
-                       "' is also an input of the same name; a copy needs a name of its own");
-  }
-  if (named) {
+  // An output that is an input: a copy of the same name, which only these two may share.
+  const bool is_input = named && has(graph_.inputs);
+  if (named && !is_input) {
     graph_.outputs.push_back(id);
     return {};
   }
-  for (size_t i = 0; i < graph_.values.size(); ++i) {
+  for (size_t i = 0; i < graph_.values.size() && !is_input; ++i) {
     // Another value may bear the name: one inside of a function or branch.
     if (graph_.values[i].name == name) graph_.values[i].name = rewriter_.NewName(name + ":inner");
   }

@@ -50,7 +50,8 @@ struct Storage {
 };
 
 struct Value {
-  std::string name;  // the ONNX name; unique in the graph
+  // The ONNX name; unique in the graph, but that an output may copy the input of its name.
+  std::string name;
   ElementType type = ElementType::kF32;
   Shape shape;
   std::shared_ptr<const Constant> constant;  // null: computed or a graph input

@@ -94,7 +94,7 @@ std::span<const OpDef* const> OperatorTable();
 const OpDef* FindOperator(std::string_view name);
 
 // Newest opset whose operators the table describes; older ones from kOldestOpset are read too.
-inline constexpr int kOldestOpset = 6;
+inline constexpr int kOldestOpset = 1;
 inline constexpr int kNewestOpset = 23;
 
 // The nest of a node after the layout pass (every operand has its storage).

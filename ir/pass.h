@@ -16,6 +16,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "ir/graph.h"
 #include "support/status.h"
@@ -40,6 +41,10 @@ struct PassOptions {
 };
 
 std::span<const Pass> PassTable();
+
+// What --precision loses: a line for each constant of which elements are finite, but infinities in
+// the type that they are stored in.
+std::vector<std::string> OverflowingConstants(const Graph& graph);
 
 // Runs the table on the graph.
 Status RunPasses(Graph* graph, const PassOptions& options = {});

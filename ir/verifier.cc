@@ -41,11 +41,24 @@ class Verifier {
     }
   }
 
+  // A graph output that copies the graph input of its name. Inputs come before outputs.
+  bool IsInputAgain(const Value& value) const {
+    const auto named = [&](const std::vector<ValueId>& ids) {
+      return std::count_if(ids.begin(), ids.end(),
+                           [&](ValueId id) { return Exists(id) && Of(id).name == value.name; });
+    };
+    const auto all = std::count_if(graph_.values.begin(), graph_.values.end(),
+                                   [&](const Value& other) { return other.name == value.name; });
+    return all == 2 && named(graph_.inputs) == 1 && named(graph_.outputs) == 1;
+  }
+
   void CheckValues() {
     std::set<std::string> names;
     for (const Value& value : graph_.values) {
       const std::string where = "value '" + value.name + "'";
-      if (!names.insert(value.name).second) Fault(where, ": the name is not unique");
+      if (!names.insert(value.name).second && !IsInputAgain(value)) {
+        Fault(where, ": the name is not unique");
+      }
       const auto count = CheckedElementCount(value.shape);
       if (!count) {
         Fault(where, ": the shape ", ShapeText(value.shape), " is not possible");

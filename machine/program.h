@@ -75,7 +75,7 @@ enum class LocalLayout : uint8_t { kDense, kPanels };
 enum class DramLayout : uint8_t { kNone, kStrided, kPacked };
 
 inline constexpr int kMaxDims = 16;      // dimensions of a group
-inline constexpr int kMaxAxes = 8;       // axes of an operand
+inline constexpr int kMaxAxes = 16;      // axes of an operand
 inline constexpr int kMaxTerms = 3;      // terms of an axis
 inline constexpr int kMaxOperands = 32;  // operands of a group
 inline constexpr int kMaxTokens = 16;    // tokens of a group

@@ -85,6 +85,16 @@ bool OnlyCopies(const MicroProgram& program) { return program.ops.size() == 1; }
 Result<Work> Datapath::Execute(const Group& group, const GroupPlan& plan,
                                const Instruction& instruction, const Step& step,
                                Counters* counters) {
+  overflows_ = 0;
+  read_overflows_ = 0;
+  DLA_ASSIGN_OR_RETURN(Work work, Run(group, plan, instruction, step, counters));
+  work.overflows = overflows_;
+  work.read_overflows = read_overflows_;
+  return work;
+}
+
+Result<Work> Datapath::Run(const Group& group, const GroupPlan& plan,
+                           const Instruction& instruction, const Step& step, Counters* counters) {
   switch (instruction.op) {
     case Opcode::kArray:
       return Array(group, plan, instruction, step, counters);
@@ -192,11 +202,12 @@ View Datapath::StageRead(const Group& group, uint8_t operand, const Step& step, 
   if (desc.local_layout == machine::LocalLayout::kPanels) {
     if (plain) return {.data = scratchpad + tile.address};
     float* values = rounded_[buffer].Get(tile.elements);
-    RoundToRead(desc, scratchpad + tile.address, tile.elements, values);
+    read_overflows_ += RoundToRead(desc, scratchpad + tile.address, tile.elements, values);
     return {.data = reinterpret_cast<const uint8_t*>(values)};
   }
   if (plain) return StageTile(desc, tile, scratchpad, &staging_[buffer]);
-  return StageRounded(desc, tile, scratchpad, &staging_[buffer], &rounded_[buffer]);
+  return StageRounded(desc, tile, scratchpad, &staging_[buffer], &rounded_[buffer],
+                      &read_overflows_);
 }
 
 void Datapath::InitialiseAccumulators(const Group& group, const Instruction& instruction,
@@ -292,7 +303,7 @@ void Datapath::RunProgram(const Group& group, const VectorPlan& plan, const Micr
   job.type = result.type;
   job.output = target.data;
   job.output_strides = strides(result, target.strides);
-  RunVectorProgram(job, &vector_workspace_);
+  overflows_ += RunVectorProgram(job, &vector_workspace_);
 }
 
 }  // namespace dla::runtime

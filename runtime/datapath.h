@@ -23,6 +23,9 @@ struct Work {
   int64_t cycles = 0;
   double mac_energy_pj = 0;
   double peak_array_cycles = 0;
+  // Finite numbers that became infinities: results as they were stored, operands of the array as
+  // they were read.
+  int64_t overflows = 0, read_overflows = 0;
 };
 
 class Datapath {
@@ -37,6 +40,9 @@ class Datapath {
                        machine::Counters* counters);
 
  private:
+  Result<Work> Run(const machine::Group& group, const GroupPlan& plan,
+                   const machine::Instruction& instruction, const Step& step,
+                   machine::Counters* counters);
   Result<Work> Array(const machine::Group& group, const GroupPlan& plan,
                      const machine::Instruction& instruction, const Step& step,
                      machine::Counters* counters);
@@ -61,6 +67,7 @@ class Datapath {
 
   const machine::Program& program_;
   Storage* storage_;
+  int64_t overflows_ = 0, read_overflows_ = 0;  // of the current instruction
   ContractionWorkspace contraction_workspace_;
   VectorWorkspace vector_workspace_;
   std::array<Reused<uint8_t>, machine::kMaxOperands> staging_;

@@ -78,6 +78,8 @@ void AddTo(const GroupRun& group, GroupRun* total) {
   total->counters.Add(group.counters);
   total->bus_busy += group.bus_busy;
   total->steps += group.steps;
+  total->overflows += group.overflows;
+  total->read_overflows += group.read_overflows;
   total->peak_array_cycles += group.peak_array_cycles;
   total->energy.dram_pj += group.energy.dram_pj;
   total->energy.scratchpad_pj += group.energy.scratchpad_pj;

@@ -232,6 +232,8 @@ Status GroupRunner::Compute(Engine engine, const Instruction& instruction) {
   Busy(engine, work.cycles + Delay());
   run_->energy.mac_pj += work.mac_energy_pj;
   run_->peak_array_cycles += work.peak_array_cycles;
+  run_->overflows += work.overflows;
+  run_->read_overflows += work.read_overflows;
   return Status();
 }
 

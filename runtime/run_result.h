@@ -44,6 +44,9 @@ struct GroupRun {
   int64_t steps = 0;
   double peak_array_cycles = 0;  // MACs issued / (PEs * rate): what the array would need at best
   Energy energy;
+  // Finite numbers that became infinities in f16 or bf16: results as they were stored, and operands
+  // as the array read them (again in each step that reads them).
+  int64_t overflows = 0, read_overflows = 0;
 
   // Share of the array's peak: peak_array_cycles over cycles; 0 without cycles.
   double utilisation() const;

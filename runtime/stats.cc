@@ -41,6 +41,8 @@ Json RunJson(const Program& program, const GroupRun& run) {
   json["utilisation"] = run.utilisation();
   json["bound_by"] = std::string(run.bound_by());
   json["steps"] = run.steps;
+  json["overflows"] = run.overflows;
+  json["read_overflows"] = run.read_overflows;
   json["engines"] = EnginesJson(run);
   return json;
 }
@@ -88,6 +90,34 @@ Json StatsJson(const Program& program, const RunOptions& options, const RunResul
   json["as_predicted"] = all;
   json["groups"] = std::move(groups);
   return json;
+}
+
+std::vector<std::string> OverflowWarnings(const Program& program, const RunResult& result) {
+  constexpr int64_t kMost = 10;
+  std::vector<std::string> warnings;
+  int64_t groups = 0;
+  for (size_t g = 0; g < result.groups.size() && g < program.groups.size(); ++g) {
+    const GroupRun& run = result.groups[g];
+    if (run.overflows == 0 && run.read_overflows == 0) continue;
+    if (++groups > kMost) continue;
+    const machine::Group& group = program.groups[g];
+    std::string nodes;
+    for (const std::string& node : group.onnx_nodes) nodes += (nodes.empty() ? "" : ", ") + node;
+    std::string text = Concat("group '", group.name, "' (", nodes, "): ");
+    if (run.overflows > 0) {
+      text +=
+          Concat(run.overflows, " results are too large for half precision and became infinite");
+    }
+    if (run.read_overflows > 0) {
+      text += Concat(run.overflows > 0 ? "; " : "",
+                     "the array reads numbers that are infinite in half precision");
+    }
+    warnings.push_back(std::move(text));
+  }
+  if (groups > kMost) {
+    warnings.push_back(Concat("numbers became infinite in ", groups - kMost, " more groups"));
+  }
+  return warnings;
 }
 
 }  // namespace dla::runtime

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "machine/program.h"
 #include "runtime/emulator.h"
@@ -20,6 +21,10 @@ bool AsPredicted(const machine::Program& program, const RunOptions& options,
 
 nlohmann::ordered_json StatsJson(const machine::Program& program, const RunOptions& options,
                                  const RunResult& result);
+
+// One line for each group in which numbers became infinities because their type is too narrow, the
+// first ten, and one for how many more there are.
+std::vector<std::string> OverflowWarnings(const machine::Program& program, const RunResult& result);
 
 std::string StatsText(const machine::Program& program, const RunOptions& options,
                       const RunResult& result);

@@ -24,6 +24,16 @@ inline float HalfToFloat(uint16_t half) {
   return std::bit_cast<float>(sign | (exponent + 112) << 23 | mantissa << 13);
 }
 
+// Is it finite, but an infinity as f16 (as bf16)?
+inline bool OverflowsHalf(float value) {
+  const uint32_t magnitude = std::bit_cast<uint32_t>(value) & 0x7fffffffu;
+  return magnitude >= 0x477ff000u && magnitude < 0x7f800000u;
+}
+inline bool OverflowsBFloat16(float value) {
+  const uint32_t magnitude = std::bit_cast<uint32_t>(value) & 0x7fffffffu;
+  return magnitude >= 0x7f7f8000u && magnitude < 0x7f800000u;
+}
+
 inline uint16_t FloatToHalf(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   const uint32_t sign = (bits >> 16) & 0x8000u;

@@ -84,17 +84,13 @@ constexpr OpDef VariadicOnnx(std::string_view name) {
   return row;
 }
 
-constexpr OpDef PowRow() {
-  OpDef row = Map("Pow", 2, EmitPow);
-  row.infer = InferPow;
-  return row;
-}
+constexpr OpDef PowRow() { return Aligned<InferPow>(Map("Pow", 2, EmitPow)); }
 
 constexpr OpDef kRows[] = {
     Map("Abs", 1, EmitUnary<MicroOp::kAbs>),
     Map("Acos", 1, EmitUnary<MicroOp::kAcos>),
     Since(Map("Acosh", 1, EmitUnary<MicroOp::kAcosh>), 9),
-    Map("Add", 2, EmitBinary<MicroOp::kAdd>),
+    Aligned<InferMap>(Map("Add", 2, EmitBinary<MicroOp::kAdd>)),
     Map("Asin", 1, EmitUnary<MicroOp::kAsin>),
     Since(Map("Asinh", 1, EmitUnary<MicroOp::kAsinh>), 9),
     Map("Atan", 1, EmitUnary<MicroOp::kAtan>),
@@ -107,7 +103,7 @@ constexpr OpDef kRows[] = {
     Map("Ceil", 1, EmitUnary<MicroOp::kCeil>),
     Map("Cos", 1, EmitUnary<MicroOp::kCos>),
     Since(Map("Cosh", 1, EmitUnary<MicroOp::kCosh>), 9),
-    Map("Div", 2, EmitBinary<MicroOp::kDiv>),
+    Aligned<InferMap>(Map("Div", 2, EmitBinary<MicroOp::kDiv>)),
     Since(Map("Erf", 1, EmitUnary<MicroOp::kErf>), 9),
     Map("Exp", 1, EmitUnary<MicroOp::kExp>),
     Map("Floor", 1, EmitUnary<MicroOp::kFloor>),
@@ -116,7 +112,7 @@ constexpr OpDef kRows[] = {
     VariadicOnnx("Mean"),
     Variadic(Map("Min", 2, EmitBinary<MicroOp::kMin>)),
     Since(Map("Mod", 2, EmitMod, kModAttributes), 10),
-    Map("Mul", 2, EmitBinary<MicroOp::kMul>),
+    Aligned<InferMap>(Map("Mul", 2, EmitBinary<MicroOp::kMul>)),
     Map("Neg", 1, EmitUnary<MicroOp::kNeg>),
     PowRow(),
     Map("Reciprocal", 1, EmitUnary<MicroOp::kReciprocal>),
@@ -125,7 +121,7 @@ constexpr OpDef kRows[] = {
     Map("Sin", 1, EmitUnary<MicroOp::kSin>),
     Since(Map("Sinh", 1, EmitUnary<MicroOp::kSinh>), 9),
     Map("Sqrt", 1, EmitUnary<MicroOp::kSqrt>),
-    Map("Sub", 2, EmitBinary<MicroOp::kSub>),
+    Aligned<InferMap>(Map("Sub", 2, EmitBinary<MicroOp::kSub>)),
     VariadicOnnx("Sum"),
     Map("Tan", 1, EmitUnary<MicroOp::kTan>),
 };

@@ -11,6 +11,7 @@ namespace {
 
 constexpr AttributeDef kAttributes[] = {
     {"epsilon", AttributeKind::kFloat, "1e-5", false, ""},
+    {"is_test", AttributeKind::kInt, "0", false, "before opset 7; must not be 0"},
     {"momentum", AttributeKind::kFloat, "0.9", false, "of training; ignored"},
     {"spatial", AttributeKind::kInt, "1", false, "before opset 9"},
     {"training_mode", AttributeKind::kInt, "0", false, "since opset 14; must be 0"},
@@ -27,7 +28,9 @@ Status Infer(const Graph& graph, const Node& node, std::vector<TensorType>* outp
   if (input.shape.size() < 2) {
     return Malformed("the input has rank ", input.shape.size(), "; at least 2 is needed");
   }
-  if (node.opset == 6) return Unsupported("before opset 7 it is of training");
+  if (node.opset < 7 && GetInt(node.attributes, "is_test", 0) == 0) {
+    return Unsupported("before opset 7 it is of training unless 'is_test' says otherwise");
+  }
   if (GetInt(node.attributes, "training_mode", 0) != 0) {
     return Unsupported("attribute 'training_mode' is not 0");
   }

@@ -6,12 +6,20 @@
 namespace dla::ir {
 namespace {
 
-constexpr AttributeDef kAttributes[] = {{"axis", AttributeKind::kInt, "", true, ""}};
+constexpr AttributeDef kAttributes[] = {
+    {"axis", AttributeKind::kInt, "1; since opset 4 required", false, ""}};
+
+// Canonical nodes have the axis.
+Result<int64_t> AxisOf(const Node& node, size_t rank) {
+  if (node.opset >= 4 && !node.attributes.contains("axis")) {
+    return Malformed("attribute 'axis' is missing");
+  }
+  return NormalizeAxis(GetInt(node.attributes, "axis", 1), static_cast<int64_t>(rank));
+}
 
 Status Infer(const Graph& graph, const Node& node, std::vector<TensorType>* outputs) {
   const Value& first = InputValue(graph, node, 0);
-  DLA_ASSIGN_OR_RETURN(const int64_t axis, NormalizeAxis(GetInt(node.attributes, "axis", 0),
-                                                         static_cast<int64_t>(first.shape.size())));
+  DLA_ASSIGN_OR_RETURN(const int64_t axis, AxisOf(node, first.shape.size()));
   TensorType result{first.type, first.shape};
   for (size_t i = 1; i < node.inputs.size(); ++i) {
     const Value& other = InputValue(graph, node, static_cast<int>(i));
@@ -34,9 +42,7 @@ Status Infer(const Graph& graph, const Node& node, std::vector<TensorType>* outp
 
 Status Evaluate(const Node& node, std::span<const TensorView> inputs, std::span<Tensor> outputs) {
   Tensor& output = outputs[0];
-  DLA_ASSIGN_OR_RETURN(
-      const int64_t axis,
-      NormalizeAxis(GetInt(node.attributes, "axis", 0), static_cast<int64_t>(output.shape.size())));
+  DLA_ASSIGN_OR_RETURN(const int64_t axis, AxisOf(node, output.shape.size()));
   const Shape strides = DenseStrides(output.shape);
   const int64_t bytes = TypeBytes(output.type, 1);
   int64_t start = 0;
@@ -50,10 +56,8 @@ Status Evaluate(const Node& node, std::span<const TensorView> inputs, std::span<
 
 // Operands without elements contribute nothing.
 Status Lower(Rewriter* rewriter, const Node& node) {
-  DLA_ASSIGN_OR_RETURN(
-      const int64_t axis,
-      NormalizeAxis(GetInt(node.attributes, "axis", 0),
-                    static_cast<int64_t>(rewriter->value(node.outputs[0]).shape.size())));
+  DLA_ASSIGN_OR_RETURN(const int64_t axis,
+                       AxisOf(node, rewriter->value(node.outputs[0]).shape.size()));
   std::vector<ValueId> inputs;
   for (const ValueId id : node.inputs) {
     if (ElementCount(rewriter->value(id).shape) > 0) inputs.push_back(id);
@@ -68,7 +72,6 @@ Status Lower(Rewriter* rewriter, const Node& node) {
 const OpDef kConcatOp = {
     .name = "Concat",
     .kind = OpKind::kView,
-    .first_opset = 4,
     .max_inputs = OpDef::kVariadic,
     .attributes = kAttributes,
     .infer = Infer,

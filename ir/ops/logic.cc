@@ -118,20 +118,20 @@ constexpr OpDef CastLikeRow() {
 }
 
 constexpr OpDef kRows[] = {
-    Map("And", 2, EmitBinary<MicroOp::kAnd>),
+    Aligned<InferMap>(Map("And", 2, EmitBinary<MicroOp::kAnd>)),
     CastRow(),
     CastLikeRow(),
-    Test(Map("Equal", 2, EmitTest<MicroOp::kEqual>)),
-    Test(Map("Greater", 2, EmitTest<MicroOp::kLess, true>)),
+    Aligned<InferTest>(Map("Equal", 2, EmitTest<MicroOp::kEqual>)),
+    Aligned<InferTest>(Map("Greater", 2, EmitTest<MicroOp::kLess, true>)),
     Test(Since(Map("GreaterOrEqual", 2, EmitTest<MicroOp::kLessOrEqual, true>), 12)),
     Test(Since(Map("IsInf", 1, EmitIsInf, kIsInfAttributes), 10)),
     Test(Since(Map("IsNaN", 1, EmitIsNaN), 9)),
-    Test(Map("Less", 2, EmitTest<MicroOp::kLess>)),
+    Aligned<InferTest>(Map("Less", 2, EmitTest<MicroOp::kLess>)),
     Test(Since(Map("LessOrEqual", 2, EmitTest<MicroOp::kLessOrEqual>), 12)),
     Map("Not", 1, EmitUnary<MicroOp::kNot>),
-    Map("Or", 2, EmitBinary<MicroOp::kOr>),
+    Aligned<InferMap>(Map("Or", 2, EmitBinary<MicroOp::kOr>)),
     WhereRow(),
-    Map("Xor", 2, EmitBinary<MicroOp::kXor>),
+    Aligned<InferMap>(Map("Xor", 2, EmitBinary<MicroOp::kXor>)),
 };
 
 }  // namespace

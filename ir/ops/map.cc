@@ -4,6 +4,7 @@
 #include "ir/kernels/strided.h"
 #include "ir/nest_builder.h"
 #include "ir/ops/ops.h"
+#include "ir/rewriter.h"
 
 namespace dla::ir {
 
@@ -19,6 +20,45 @@ Result<Shape> BroadcastOperands(const Graph& graph, const Node& node) {
     result = *shape;
   }
   return result;
+}
+
+Status CheckOldBroadcast(const Node& node) {
+  for (const AttributeDef& def : kOldBroadcast) {
+    if (node.opset >= 7 && node.attributes.contains(std::string(def.name))) {
+      return Malformed("attribute '", def.name, "' exists before opset 7 only");
+    }
+  }
+  return {};
+}
+
+Result<Shape> AlignedShape(const Graph& graph, const Node& node) {
+  const Value& first = InputValue(graph, node, 0);
+  const Value& second = InputValue(graph, node, 1);
+  const auto rank = static_cast<int64_t>(first.shape.size());
+  DLA_ASSIGN_OR_RETURN(const int64_t axis, NormalizeAxis(GetInt(node.attributes, "axis", 0), rank));
+  bool fits = axis + static_cast<int64_t>(second.shape.size()) <= rank;
+  for (size_t i = 0; fits && i < second.shape.size(); ++i) {
+    fits = second.shape[i] == 1 || second.shape[i] == first.shape[Idx(axis) + i];
+  }
+  if (!fits) {
+    return Malformed("the second operand of shape ", ShapeText(second.shape),
+                     " does not stand at axis ", axis, " of ", ShapeText(first.shape));
+  }
+  return first.shape;
+}
+
+Status LowerAligned(Rewriter* rewriter, const Node& node) {
+  ValueId second = node.inputs[1];
+  if (node.attributes.contains("axis")) {
+    const size_t rank = rewriter->value(node.inputs[0]).shape.size();
+    DLA_ASSIGN_OR_RETURN(const int64_t axis, NormalizeAxis(GetInt(node.attributes, "axis", 0),
+                                                           static_cast<int64_t>(rank)));
+    Shape shape = rewriter->value(second).shape;
+    shape.resize(rank - Idx(axis), 1);
+    DLA_ASSIGN_OR_RETURN(second, rewriter->Add("View", {second}, {{"shape", shape}}));
+  }
+  rewriter->Finish(node.op, {node.inputs[0], second}, {}, node.outputs[0]);
+  return {};
 }
 
 Status InferMap(const Graph& graph, const Node& node, std::vector<TensorType>* outputs) {

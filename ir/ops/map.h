@@ -48,6 +48,37 @@ constexpr OpDef Map(std::string_view name, int inputs, Emitter emit,
   return row;
 }
 
+// Before opset 7 the second operand of two had an attribute `axis`: where its axes stand among the
+// first one's, which it is repeated to (`broadcast`, which today's rule does not need).
+inline constexpr AttributeDef kOldBroadcast[] = {
+    {"axis", AttributeKind::kInt, "aligned at the end", false, "before opset 7"},
+    {"broadcast", AttributeKind::kInt, "0", false, "before opset 7; ignored"}};
+Status LowerAligned(Rewriter* rewriter, const Node& node);
+Status CheckOldBroadcast(const Node& node);
+// The result's shape where the node has that attribute.
+Result<Shape> AlignedShape(const Graph& graph, const Node& node);
+
+template <Status (*kInfer)(const Graph&, const Node&, std::vector<TensorType>*)>
+Status InferAligned(const Graph& graph, const Node& node, std::vector<TensorType>* outputs) {
+  DLA_RETURN_IF_ERROR(CheckOldBroadcast(node));
+  if (!node.attributes.contains("axis")) return kInfer(graph, node, outputs);
+  // As if the second operand had the first one's shape.
+  DLA_ASSIGN_OR_RETURN(Shape shape, AlignedShape(graph, node));
+  Node same = node;
+  same.inputs[1] = node.inputs[0];
+  DLA_RETURN_IF_ERROR(kInfer(graph, same, outputs));
+  outputs->back().shape = std::move(shape);
+  return {};
+}
+
+template <Status (*kInfer)(const Graph&, const Node&, std::vector<TensorType>*)>
+constexpr OpDef Aligned(OpDef row) {
+  row.attributes = kOldBroadcast;
+  row.infer = InferAligned<kInfer>;
+  row.lower = LowerAligned;
+  return row;
+}
+
 constexpr OpDef Since(OpDef row, int opset) {
   row.first_opset = opset;
   return row;

@@ -14,6 +14,7 @@ namespace {
 constexpr AttributeDef kGemmAttributes[] = {
     {"alpha", AttributeKind::kFloat, "1", false, ""},
     {"beta", AttributeKind::kFloat, "1", false, ""},
+    {"broadcast", AttributeKind::kInt, "0", false, "before opset 7; ignored"},
     {"transA", AttributeKind::kInt, "0", false, ""},
     {"transB", AttributeKind::kInt, "0", false, ""},
 };

@@ -51,8 +51,8 @@ std::span<const OpDef> SoftmaxRows();
 std::span<const OpDef> SpaceRows();
 
 extern const OpDef kBatchNormalizationOp, kConcatOp, kConstantOfShapeOp, kConvOp, kCopyOp,
-    kDropoutOp, kFlattenOp, kGatherOp, kGemmOp, kIdentityOp, kMatMulOp, kPadOp, kReshapeOp,
-    kResizeOp, kShapeOp, kSizeOp, kSliceOp, kSplitOp, kSqueezeOp, kStridedSliceOp, kTakeOp,
-    kTransposeOp, kUnsqueezeOp, kUpsampleOp, kViewOp;
+    kDropoutOp, kEinsumOp, kFlattenOp, kGatherOp, kGemmOp, kGridSampleOp, kIdentityOp, kMatMulOp,
+    kPadOp, kReshapeOp, kResizeOp, kShapeOp, kSizeOp, kSliceOp, kSplitOp, kSqueezeOp,
+    kStridedSliceOp, kTakeOp, kTransposeOp, kUnsqueezeOp, kUpsampleOp, kViewOp;
 
 }  // namespace dla::ir

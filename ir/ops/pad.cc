@@ -14,6 +14,7 @@ namespace {
 
 constexpr AttributeDef kAttributes[] = {
     {"mode", AttributeKind::kString, "constant", false, ""},
+    {"paddings", AttributeKind::kInts, "", false, "pads before opset 2"},
     {"pads", AttributeKind::kInts, "", false, "an input since opset 11"},
     {"value", AttributeKind::kFloat, "0", false, "an input since opset 11"},
 };
@@ -51,7 +52,8 @@ Status ReadValue(const Graph& graph, const Node& node, Padding* padding) {
 // Pads of all axes, begins then ends.
 Result<std::vector<int64_t>> ReadPads(const Graph& graph, const Node& node, size_t rank) {
   // Before opset 11 an attribute; the first versions called it otherwise.
-  std::vector<int64_t> pads = GetInts(node.attributes, "pads");
+  std::vector<int64_t> pads =
+      GetInts(node.attributes, "pads", GetInts(node.attributes, "paddings"));
   if (HasInput(node, 1)) {
     DLA_ASSIGN_OR_RETURN(pads, RequireInts(graph, node, 1, "pads"));
   }
@@ -203,7 +205,6 @@ Result<Nest> PadNest(const Graph& graph, const Node& node) {
 const OpDef kPadOp = {
     .name = "Pad",
     .kind = OpKind::kVectorMove,
-    .first_opset = 2,
     .max_file_inputs = 4,
     .attributes = kAttributes,
     .note = "constant pads and value",

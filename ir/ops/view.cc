@@ -13,11 +13,13 @@ namespace {
 constexpr AttributeDef kViewAttributes[] = {
     {"shape", AttributeKind::kInts, "", true, "of the output"}};
 constexpr AttributeDef kReshapeAttributes[] = {
-    {"allowzero", AttributeKind::kInt, "0", false, "since opset 14"}};
+    {"allowzero", AttributeKind::kInt, "0", false, "since opset 14"},
+    {"shape", AttributeKind::kInts, "", false, "an input since opset 5"}};
 constexpr AttributeDef kAxisAttributes[] = {{"axis", AttributeKind::kInt, "1", false, ""}};
 constexpr AttributeDef kAxesAttributes[] = {
     {"axes", AttributeKind::kInts, "", false, "an input since opset 13"}};
 constexpr AttributeDef kDropoutAttributes[] = {
+    {"is_test", AttributeKind::kInt, "0", false, "before opset 7; ignored"},
     {"ratio", AttributeKind::kFloat, "0.5", false, "ignored"},
     {"seed", AttributeKind::kInt, "", false, "ignored"}};
 
@@ -49,7 +51,12 @@ Status Lower(Rewriter* rewriter, const Node& node) {
 
 Status InferReshape(const Graph& graph, const Node& node, std::vector<TensorType>* outputs) {
   const Value& input = InputValue(graph, node, 0);
-  DLA_ASSIGN_OR_RETURN(Shape shape, RequireInts(graph, node, 1, "shape"));
+  Shape shape = GetInts(node.attributes, "shape");
+  if (HasInput(node, 1)) {
+    DLA_ASSIGN_OR_RETURN(shape, RequireInts(graph, node, 1, "shape"));
+  } else if (node.opset >= 5 || !node.attributes.contains("shape")) {
+    return Malformed("the shape is missing");
+  }
   const bool copy_zeros = GetInt(node.attributes, "allowzero", 0) == 0;
   int64_t known = 1;
   int64_t* unknown = nullptr;
@@ -181,8 +188,6 @@ const OpDef kViewOp = {
 
 const OpDef kReshapeOp = {
     .name = "Reshape",
-    .first_opset = 5,
-    .min_inputs = 2,
     .max_inputs = 2,
     .attributes = kReshapeAttributes,
     .note = "the shape must be constant",

@@ -4,9 +4,15 @@
 // that only the array reads. Graph inputs and outputs keep the types of the model: the array rounds
 // an operand when it reads one, and a drained tile has the type of the place that it goes to.
 // Accumulators, vector arithmetic and the constants of vector work (bias, scales) stay f32.
+#include <cstring>
+#include <string>
+#include <vector>
+
 #include "ir/op.h"
+#include "ir/pass.h"
 #include "ir/passes/passes.h"
 #include "ir/tensor.h"
+#include "support/half.h"
 
 namespace dla::ir {
 namespace {
@@ -25,6 +31,26 @@ std::vector<bool> ReadByVectorWork(const Graph& graph) {
 }
 
 }  // namespace
+
+std::vector<std::string> OverflowingConstants(const Graph& graph) {
+  std::vector<std::string> warnings;
+  for (const Value& value : graph.values) {
+    if (value.constant == nullptr || value.StoredType() == value.type) continue;
+    const bool bf16 = value.StoredType() == ElementType::kBF16;
+    const int64_t elements = ElementCount(value.shape);
+    int64_t count = 0;
+    for (int64_t i = 0; i < elements; ++i) {
+      float number;
+      std::memcpy(&number, value.constant->bytes + i * 4, sizeof(number));
+      count += (bf16 ? OverflowsBFloat16(number) : OverflowsHalf(number)) ? 1 : 0;
+    }
+    if (count == 0) continue;
+    warnings.push_back(Concat("constant '", value.name, "': ", count, " of ", elements,
+                              " elements are too large for ", TypeName(value.StoredType()),
+                              " and become infinite"));
+  }
+  return warnings;
+}
 
 Status Precision(Graph* graph, const PassOptions& options) {
   if (options.precision == ElementType::kF32) return {};

@@ -124,6 +124,17 @@ void StoreValues(ElementType type, const void* values, int64_t count, uint8_t* b
   conversion.store(values, count, bytes);
 }
 
+int64_t CountOverflows(ElementType type, const void* values, int64_t count) {
+  const auto* from = static_cast<const float*>(values);
+  int64_t overflows = 0;
+  if (type == ElementType::kF16) {
+    for (int64_t i = 0; i < count; ++i) overflows += OverflowsHalf(from[i]) ? 1 : 0;
+  } else if (type == ElementType::kBF16) {
+    for (int64_t i = 0; i < count; ++i) overflows += OverflowsBFloat16(from[i]) ? 1 : 0;
+  }
+  return overflows;
+}
+
 void ValueFromDouble(ElementType value_type, double number, void* value) {
   switch (value_type) {
     case ElementType::kF32:

@@ -22,6 +22,10 @@ void LoadValues(ElementType type, const uint8_t* bytes, int64_t count, void* val
 // Values of ValueType(type) as elements: floats round to nearest even, integers wrap.
 void StoreValues(ElementType type, const void* values, int64_t count, uint8_t* bytes);
 
+// How many of these values are finite, but infinities in the type: of f32 as f16 or bf16; of other
+// types none.
+int64_t CountOverflows(ElementType type, const void* values, int64_t count);
+
 // One number as a value of the type: integers round to nearest even and saturate.
 void ValueFromDouble(ElementType value_type, double number, void* value);
 

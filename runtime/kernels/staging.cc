@@ -81,10 +81,12 @@ View StageTile(const OperandDesc& operand, const Tile& tile, const uint8_t* scra
   return view;
 }
 
-void RoundToRead(const OperandDesc& operand, const uint8_t* bytes, int64_t count, float* values) {
+int64_t RoundToRead(const OperandDesc& operand, const uint8_t* bytes, int64_t count,
+                    float* values) {
   LoadValues(operand.type, bytes, count, values);
   const ElementType read = operand.ReadType();
-  if (read == operand.type || read == ElementType::kF32) return;
+  if (read == operand.type || read == ElementType::kF32) return 0;
+  const int64_t overflows = CountOverflows(read, values, count);
   // Through the narrow type and back, a few elements at a time.
   uint8_t narrow[256];
   constexpr int64_t kStep = sizeof(narrow) / 2;
@@ -93,10 +95,11 @@ void RoundToRead(const OperandDesc& operand, const uint8_t* bytes, int64_t count
     StoreValues(read, values + i, n, narrow);
     LoadValues(read, narrow, n, values + i);
   }
+  return overflows;
 }
 
 View StageRounded(const OperandDesc& operand, const Tile& tile, const uint8_t* scratchpad,
-                  Reused<uint8_t>* buffer, Reused<float>* values) {
+                  Reused<uint8_t>* buffer, Reused<float>* values, int64_t* overflows) {
   View view = StageTile(operand, tile, scratchpad, buffer);
   const int64_t size = ElementBytes(operand);
   int64_t hull = 1;
@@ -115,7 +118,7 @@ View StageRounded(const OperandDesc& operand, const Tile& tile, const uint8_t* s
     view.data = copy;
   }
   float* rounded = values->Get(hull);
-  RoundToRead(operand, view.data, hull, rounded);
+  *overflows += RoundToRead(operand, view.data, hull, rounded);
   return {.data = reinterpret_cast<const uint8_t*>(rounded), .strides = dense};
 }
 

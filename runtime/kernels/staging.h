@@ -23,12 +23,14 @@ View StageTile(const machine::OperandDesc& operand, const Tile& tile, const uint
                Reused<uint8_t>* buffer);
 
 // The same view as dense f32, every element rounded to `read_as` (a float type).
+// `overflows` grows by how many finite ones became infinities.
 View StageRounded(const machine::OperandDesc& operand, const Tile& tile, const uint8_t* scratchpad,
-                  Reused<uint8_t>* buffer, Reused<float>* values);
+                  Reused<uint8_t>* buffer, Reused<float>* values, int64_t* overflows);
 
 // `count` elements of the operand's type as f32, rounded to the type that the array reads it as.
-void RoundToRead(const machine::OperandDesc& operand, const uint8_t* bytes, int64_t count,
-                 float* values);
+// Gives how many finite ones became infinities.
+int64_t RoundToRead(const machine::OperandDesc& operand, const uint8_t* bytes, int64_t count,
+                    float* values);
 
 // How far, in elements, the view's pointer moves when dimension `dim` goes on by one.
 int64_t StrideAlong(const machine::OperandDesc& operand, const AxisArray& strides, size_t dim);

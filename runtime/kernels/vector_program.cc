@@ -96,6 +96,8 @@ class Chunk {
     Store(ops_.size() - 1);
   }
 
+  int64_t overflows() const { return overflows_; }
+
  private:
   static constexpr size_t kRepeated = 3;
 
@@ -144,6 +146,7 @@ class Chunk {
   }
 
   void Store(size_t i) {
+    overflows_ += CountOverflows(job_.type, Value(i), RowsOf(i) * count_);
     const int64_t size = TypeBytes(job_.type, 1);
     const int64_t value_size = ValueBytes(ops_[i].type);
     ForRows(RowsOf(i), job_.output_strides, [&](int64_t row, int64_t base) {
@@ -232,6 +235,7 @@ class Chunk {
   int64_t rows_;
   int64_t plane_ = 0;  // bytes
   int64_t first_ = 0, count_ = 0;
+  int64_t overflows_ = 0;
   uint8_t* values_;
   double* sums_;
 };
@@ -267,7 +271,7 @@ void JoinKept(VectorJob* job) {
 
 }  // namespace
 
-void RunVectorProgram(const VectorJob& original, VectorWorkspace* workspace) {
+int64_t RunVectorProgram(const VectorJob& original, VectorWorkspace* workspace) {
   VectorJob job = original;
   JoinKept(&job);
   const int64_t kept = Product(job.kept);
@@ -277,6 +281,7 @@ void RunVectorProgram(const VectorJob& original, VectorWorkspace* workspace) {
   for (int64_t first = 0; first < kept; first += capacity) {
     chunk.Run(first, std::min(capacity, kept - first));
   }
+  return chunk.overflows();
 }
 
 }  // namespace dla::runtime

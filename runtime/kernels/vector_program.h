@@ -41,6 +41,7 @@ struct VectorWorkspace {
   Reused<double> sums;
 };
 
-void RunVectorProgram(const VectorJob& job, VectorWorkspace* workspace);
+// Gives how many results were finite and are infinities as they are stored.
+int64_t RunVectorProgram(const VectorJob& job, VectorWorkspace* workspace);
 
 }  // namespace dla::runtime

@@ -148,6 +148,26 @@ TEST(Operators, SoftmaxDependsOnTheOpset) {
              {0.11920292f, 0.11920292f, 0.88079708f, 0.88079708f});
 }
 
+// Before opset 7 the second operand's axes could stand anywhere among the first one's.
+TEST(Operators, OldBroadcastsHaveAnAxis) {
+  const auto add = [](int opset, AttributeMap attributes, Status* status) {
+    GraphBuilder b(opset);
+    const ValueId x = b.Floats("x", {2, 3, 2}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
+    const ValueId y = b.Input("y", {3});
+    *status = b.TryNode("Add", {x, y}, attributes);
+    if (!status->ok()) return Values();
+    const ValueId sum = b.Node("Add", "sum", {x, y}, attributes);
+    return Compute(b.Build({sum}), {{"y", Tensor::Floats({3}, {100, 200, 300})}});
+  };
+  Status status;
+  EXPECT_EQ(add(6, {{"axis", int64_t{1}}, {"broadcast", int64_t{1}}}, &status),
+            (Values{100, 101, 202, 203, 304, 305, 106, 107, 208, 209, 310, 311}));
+  add(6, {{"axis", int64_t{2}}, {"broadcast", int64_t{1}}}, &status);
+  EXPECT_EQ(status.message(), "the second operand of shape 3 does not stand at axis 2 of 2x3x2");
+  add(7, {{"axis", int64_t{1}}, {"broadcast", int64_t{1}}}, &status);
+  EXPECT_EQ(status.message(), "attribute 'axis' exists before opset 7 only");
+}
+
 TEST(Operators, SlopesOfPReluDependOnTheOpset) {
   const auto run = [](int opset) {
     GraphBuilder b(opset);

@@ -259,5 +259,23 @@ TEST(Precision, StoresHalvesBetweenGroups) {
   EXPECT_EQ(nest->operands[Nest::kWeight].type, ElementType::kF16);
 }
 
+TEST(Precision, TellsOfConstantsThatBecomeInfinite) {
+  GraphBuilder b;
+  const ValueId x = b.Input("x", {1, 1, 2, 2});
+  const float infinity = std::numeric_limits<float>::infinity();
+  const ValueId w = b.Floats("w", {5, 1, 1, 1}, {65519, 65520, -1e6f, infinity, 1});
+  // Vector work keeps its constants: nothing to tell of `k`.
+  const ValueId k = b.Floats("k", {5, 1, 1}, {1e6f, 1, 1, 1, 1});
+  const ValueId y = b.Node("Max", "y", {b.Node("Conv", "conv", {x, w}), k});
+  Graph graph = b.Build({y});
+  Graph single = graph;
+  ASSERT_TRUE(RunPasses(&graph, {.precision = ElementType::kF16}).ok());
+  EXPECT_EQ(OverflowingConstants(graph),
+            (std::vector<std::string>{"constant 'w': 2 of 5 elements are too large for f16 and "
+                                      "become infinite"}));
+  ASSERT_TRUE(RunPasses(&single, {}).ok());
+  EXPECT_TRUE(OverflowingConstants(single).empty());
+}
+
 }  // namespace
 }  // namespace dla::ir

@@ -74,5 +74,19 @@ TEST(BFloat16, EveryPatternConvertsExactlyAndRoundsToNearestEven) {
   }
 }
 
+TEST(Half, OverflowsAreFiniteNumbersThatBecomeInfinite) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  for (const float x : {0.0f, 1.0f, 65504.0f, 65519.99f, 65520.0f, 65536.0f, 1e10f, 3.38e38f,
+                        3.3895e38f, 3.4e38f, infinity}) {
+    for (const float value : {x, -x}) {
+      const bool finite = x != infinity;
+      EXPECT_EQ(OverflowsHalf(value), finite && HalfToFloat(FloatToHalf(x)) == infinity) << value;
+      EXPECT_EQ(OverflowsBFloat16(value), finite && BFloat16ToFloat(FloatToBFloat16(x)) == infinity)
+          << value;
+    }
+  }
+  EXPECT_FALSE(OverflowsHalf(std::numeric_limits<float>::quiet_NaN()));
+}
+
 }  // namespace
 }  // namespace dla
