@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <charconv>
+#include <cinttypes>
 #include <cstdio>
 #include <filesystem>
 #include <string>
@@ -23,6 +24,7 @@
 #include "machine/target_file.h"
 #include "machine/verifier.h"
 #include "scheduler/plan_file.h"
+#include "scheduler/predict.h"
 #include "scheduler/report.h"
 #include "scheduler/schedule_json.h"
 #include "scheduler/scheduler.h"
@@ -53,7 +55,9 @@ struct Options {
 void Describe(CLI::App* app, Options* o) {
   app->footer(
       "Other commands, each with its own --help: dlac map (maps a list of layer shapes), dlac plan "
-      "(plans residency and placement for other compilers).");
+      "(plans residency and placement for other compilers), dlac sweep (one model over targets, "
+      "memory "
+      "sizes and objectives).");
   app->add_option("MODEL", o->model, "the ONNX file");
   app->add_option("-o,--output", o->output,
                   "the program to write; may be left out where something is printed")
@@ -362,6 +366,111 @@ Status Plan(const Options& o) {
   return WriteResult(o.output, *plan);
 }
 
+std::vector<std::string> SplitAtCommas(const std::string& text) {
+  std::vector<std::string> parts(1);
+  for (const char c : text) {
+    if (c == ',') {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
+  return parts;
+}
+
+// All combinations of one value of each "NAME=A,B,...".
+Result<std::vector<std::vector<std::string>>> MemoryChoicesOf(const Options& o) {
+  std::vector<std::vector<std::string>> choices(1);
+  for (const std::string& text : o.memories) {
+    DLA_ASSIGN_OR_RETURN(const auto pair, SplitPair("--mem", text));
+    std::vector<std::vector<std::string>> longer;
+    for (const std::vector<std::string>& choice : choices) {
+      for (const std::string& size : SplitAtCommas(pair.second)) {
+        longer.push_back(choice);
+        longer.back().push_back(Concat(pair.first, "=", size));
+      }
+    }
+    choices = std::move(longer);
+  }
+  return choices;
+}
+
+// A row of the sweep's CSV; one that does not fit has its status instead of figures.
+Result<std::string> SweepRow(const ir::Graph& graph, const Options& o) {
+  DLA_ASSIGN_OR_RETURN(const machine::Target target, TargetOf(o));
+  DLA_ASSIGN_OR_RETURN(const scheduler::ScheduleOptions options, ScheduleOptionsOf(o));
+  std::string row = target.name + ",";
+  for (const machine::Memory& memory : target.memories) {
+    row += Concat(&memory == target.memories.data() ? "" : " ", memory.name, "=", memory.bytes);
+  }
+  row += Concat(",", o.optimize, ",");
+  const Result<scheduler::Schedule> schedule = scheduler::MakeSchedule(graph, target, options);
+  if (!schedule.ok()) {
+    if (schedule.status().code() != ErrorCode::kDoesNotFit) return schedule.status();
+    return row + "does not fit,,,,,,,,\n";
+  }
+  const machine::Counters totals = scheduler::Totals(*schedule);
+  double energy = 0, value = 0, least = 0;
+  for (const scheduler::ScheduledGroup& group : schedule->groups) {
+    energy += scheduler::EnergyPj(group.predicted, target, group.nest.operands[0].ReadType());
+    value += scheduler::ValueOf(group, *schedule);
+    least += group.certificate.least;
+  }
+  const scheduler::TrafficBound& bound = schedule->residency.bound;
+  char numbers[256];
+  std::snprintf(numbers, sizeof(numbers), "%.0f,%" PRId64 ",%" PRId64 ",%.6f\n", energy,
+                bound.dram_bytes, bound.cycles, least > 0 ? value / least - 1 : 0.0);
+  return Concat(row, "ok,", totals.cycles, ",", totals.dram_bytes(), ",", totals.dram_bus_bytes(),
+                ",", numbers);
+}
+
+// dlac sweep: one model over targets, memory sizes and objectives.
+Status Sweep(const Options& o) {
+  DLA_ASSIGN_OR_RETURN(const frontend::ImportOptions import_options, ImportOptionsOf(o));
+  DLA_ASSIGN_OR_RETURN(const auto memories, MemoryChoicesOf(o));
+  DLA_ASSIGN_OR_RETURN(ir::Graph graph, frontend::ImportOnnx(o.model, import_options));
+  DLA_RETURN_IF_ERROR(RunAllPasses(o, &graph));
+  std::string csv =
+      "target,memories,objective,status,cycles,dram_bytes,dram_bus_bytes,energy_pj,"
+      "bound_dram_bytes,bound_cycles,mapping_gap\n";
+  for (const std::string& target : SplitAtCommas(o.target)) {
+    for (const std::vector<std::string>& sizes : memories) {
+      for (const std::string& objective : SplitAtCommas(o.optimize)) {
+        Options one = o;
+        one.target = target;
+        one.memories = sizes;
+        one.optimize = objective;
+        one.quiet = true;
+        const Result<std::string> row = SweepRow(graph, one);
+        if (!row.ok()) return row.status().At(o.model);
+        csv += *row;
+      }
+    }
+  }
+  return WriteResult(o.output, csv);
+}
+
+void DescribeSweep(CLI::App* app, Options* o) {
+  app->add_option("MODEL", o->model, "the ONNX file")->type_name("FILE.onnx")->required();
+  app->add_option("-o,--output", o->output, "the CSV to write (default: stdout)")
+      ->type_name("FILE.csv");
+  app->add_option("--target", o->target, "accelerators, separated by commas (default edge32)")
+      ->type_name("NAME|FILE,...");
+  app->add_option("--mem", o->memories,
+                  "sizes of a scratchpad, separated by commas; all combinations are compiled")
+      ->type_name("NAME=BYTES,...");
+  app->add_option("--optimize", o->optimize,
+                  "objectives, separated by commas: latency, traffic, energy, edp, balanced "
+                  "(default)")
+      ->type_name("WHAT,...");
+  app->add_option("--dim", o->dims, "value of a symbolic dimension")->type_name("NAME=VALUE");
+  app->add_option("--shape", o->shapes, "shape of an input")->type_name("INPUT=1x3x224x224");
+  app->add_option("--residency", o->residency,
+                  "none, one-step, onsram, best (default), exact or infinite")
+      ->type_name("POLICY");
+  app->add_option("--precision", o->precision, "f32 (default) or f16")->type_name("f32|f16");
+}
+
 void DescribePlan(CLI::App* app, Options* o) {
   app->add_option("PROBLEM", o->model, "the problem (docs/PLAN.md)")
       ->type_name("FILE.json")
@@ -423,6 +532,13 @@ int main(int argc, char** argv) {
     dla::DescribePlan(&app, &options);
     return dla::RunTool("dlac", &app, argc - 1, argv + 1,
                         [&] { return dla::Fail("dlac", dla::Plan(options)); });
+  }
+  if (argc > 1 && std::string_view(argv[1]) == "sweep") {
+    CLI::App app("Compiles a model for several targets, memory sizes and objectives.",
+                 "dlac sweep");
+    dla::DescribeSweep(&app, &options);
+    return dla::RunTool("dlac", &app, argc - 1, argv + 1,
+                        [&] { return dla::Fail("dlac", dla::Sweep(options)); });
   }
   CLI::App app("Compiles an ONNX model for a deep-learning accelerator.", "dlac");
   dla::Describe(&app, &options);
