@@ -214,10 +214,11 @@ std::string ReportText(const ir::Graph& graph, const Schedule& schedule, size_t 
   text += Format("\n%lld cycles, %.3f ms, %.1f inferences a second at %lld MHz\n",
                  static_cast<long long>(totals.cycles), ms, ms > 0 ? 1000 / ms : 0.0,
                  static_cast<long long>(target.clock_mhz));
-  text += Format(
-      "%lld DRAM bytes (%lld on the bus), %lld MACs, DRAM footprint %lld bytes\n",
-      static_cast<long long>(totals.dram_bytes()), static_cast<long long>(totals.dram_bus_bytes()),
-      static_cast<long long>(totals.macs_array), static_cast<long long>(DramFootprint(schedule)));
+  text += Format("%lld DRAM bytes (%lld on the bus), %lld MACs, DRAM footprint %lld bytes\n",
+                 static_cast<long long>(totals.dram_bytes()),
+                 static_cast<long long>(totals.dram_bus_bytes()),
+                 static_cast<long long>(totals.macs_array + totals.macs_vector + totals.macs_host),
+                 static_cast<long long>(DramFootprint(schedule)));
   const TrafficBound& bound = schedule.residency.bound;
   const auto above = [](int64_t reached, int64_t least) {
     return 100.0 *
