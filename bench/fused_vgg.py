@@ -40,7 +40,7 @@ class Bench:
     def measure(self, size, extra):
         command = [self.args.dlac, self.args.model, "-q", "-o", self.path("a.bin"), "--schedule",
                    self.path("a.json"), "--target", "edge32-ideal-unified", "--mem",
-                   "pool=" + size, "--optimize", "traffic", *extra]
+                   "pool=" + size, "--optimize", "traffic", "--cascades", "on", *extra]
         subprocess.run(command, check=True)
         subprocess.run([self.args.dlarun, self.path("a.bin"), "-q", "--inputs",
                         self.path("in.npz"), "--outputs", self.path("out.npz"), "--check",
