@@ -39,7 +39,7 @@ struct Options {
   std::string target = "edge32";
   std::vector<std::string> memories, dims, shapes, consts;
   std::string optimize = "balanced", residency = "best", fuse = "on", place = "exact",
-              cascades = "off";
+              cascades = "on";
   std::string precision = "f32";
   std::string pins, schedule, use_schedule, report, dump_dir, stop_after, print_target;
   int64_t place_nodes = scheduler::PlacementOptions().node_budget;
@@ -98,7 +98,8 @@ void Describe(CLI::App* app, Options* o) {
   app->add_option("--pins", o->pins, "values that must stay on chip; the rest is planned")
       ->type_name("FILE.json");
   app->add_option("--cascades", o->cascades,
-                  "on or off (default): chains of groups as one loop over stripes");
+                  "chains of groups as one loop over stripes: on (default) or off")
+      ->type_name("on|off");
   app->add_option("--place", o->place, "color, best-fit, hill-climb or exact (default)")
       ->type_name("METHOD");
   app->add_option("--fuse", o->fuse, "on (default) or off")->type_name("on|off");

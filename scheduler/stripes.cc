@@ -148,7 +148,37 @@ class Chain {
                                 use.window.coefficient * (consumer.stripe.lead - 1));
     }
     Member(g) = {.stripe = {.dimension = dimension, .lead = lead}, .block = block};
+    LeadOtherReaders(g);
     return true;
+  }
+
+  // The first reader of a value from outside loads its lines for all of them (AddRead): it goes as
+  // far ahead as brings every line there before another reads it.
+  void LeadOtherReaders(int g) {
+    MemberStripes& member = Member(g);
+    for (const ir::Operand& operand : NestOf(g).operands) {
+      const ir::ValueId root = RootOf(graph_, operand);
+      if (root == ir::kNoValue || operand.is_constant || whole_[At(root)]) continue;
+      const std::vector<int>& writers = flows_.at(root).writers;
+      const std::vector<int>& readers = flows_.at(root).readers;
+      const auto first = std::find_if(readers.begin(), readers.end(),
+                                      [&](int reader) { return IsInside(reader); });
+      if (first == readers.end() || *first != g) continue;
+      if (!writers.empty() && IsInside(writers.front())) continue;
+      const auto uses = UsesOf(root);
+      if (!uses || uses->empty()) continue;
+      const Window& mine = uses->front().window;
+      for (const Use& use : *uses) {
+        const MemberStripes& other = Member(use.group);
+        const Window& w = use.window;
+        if (w.coefficient * other.block != mine.coefficient * member.block) continue;
+        const int64_t ahead =
+            w.coefficient * (other.stripe.lead - 1) + w.offset + w.reach - mine.offset - mine.reach;
+        if (ahead > mine.coefficient * (member.stripe.lead - 1)) {
+          member.stripe.lead = (ahead + mine.coefficient - 1) / mine.coefficient + 1;
+        }
+      }
+    }
   }
 
   // Can the group run in such stripes at all?
@@ -212,12 +242,13 @@ class Chain {
   }
 
   // A value from outside: lines that several tiles or members read are loaded once, by the first
-  // reader, if the others do not read ahead of it. What has no such lines needs no ring.
+  // reader, if the others do not read ahead of it (only it runs before all of them). What has no
+  // such lines needs no ring.
   bool AddRead(int g, ir::ValueId root) {
     const auto writers = flows_.at(root).writers;
     if (!writers.empty() && IsInside(writers.front())) return false;  // read before it is made
     const auto uses = UsesOf(root);
-    if (!uses || uses->empty()) return true;
+    if (!uses || uses->empty() || uses->front().group != g) return true;
     const Window& mine = uses->front().window;
     const auto loaded = [&](int64_t stripe) {
       const int64_t last = EndOf(g, std::min(stripe, CountOf(g) - 1)) - 1;

@@ -20,7 +20,8 @@ using ir::Pattern;
 using ir::Shape;
 using ir::ValueId;
 
-// Convolutions (dense, grouped, depth-wise), pooling and residual additions.
+// Convolutions (dense, grouped, depth-wise), pooling, residual additions and forks: two branches
+// with windows of their own that read the same value and are added.
 class RandomChain {
  public:
   explicit RandomChain(std::mt19937* random) : random_(*random) {}
@@ -33,7 +34,9 @@ class RandomChain {
       const std::string name = "n" + std::to_string(i);
       const Shape shape = ShapeOf(x);
       if (shape[2] < 4 || shape[3] < 2) break;
-      x = Pick(0, 5) == 0 ? Pool(name, x) : Conv(name, x, shape);
+      x = Pick(0, 3) == 0   ? Fork(name, x, shape)
+          : Pick(0, 5) == 0 ? Pool(name, x)
+                            : Conv(name, x, shape);
       for (const ValueId other : values) {
         if (ShapeOf(other) == ShapeOf(x) && Pick(0, 1) == 0) {
           x = builder_.Node("Add", name + ".add", {x, other});
@@ -63,6 +66,31 @@ class RandomChain {
                          {{"kernel_shape", Shape{k, k}},
                           {"strides", Shape{Pick(1, 2), 1}},
                           {"pads", Shape{k - 2, k - 2, 1, 1}}});
+  }
+
+  // Branches of one to three windows: they read the same lines of x at different times.
+  ValueId Fork(const std::string& name, ValueId x, const Shape& shape) {
+    const int64_t stride = Pick(1, 2);
+    const auto branch = [&](const std::string& side) {
+      ValueId y = Same(name + side, x, shape[1], stride);
+      for (int64_t more = Pick(0, 2); more > 0; --more) {
+        y = Same(Concat(name, side, more), y, shape[1], 1);
+      }
+      return y;
+    };
+    const ValueId a = branch(".a");
+    return builder_.Node("Add", name + ".join", {a, branch(".b")});
+  }
+
+  // As many channels as x has, ceil(H / stride) lines.
+  ValueId Same(const std::string& name, ValueId x, int64_t c, int64_t stride) {
+    const int64_t k = Pick(1, 5);
+    const ir::AttributeMap window = {{"kernel_shape", Shape{k, 1}},
+                                     {"strides", Shape{stride, 1}},
+                                     {"auto_pad", std::string("SAME_UPPER")}};
+    if (Pick(0, 1) == 0) return builder_.Node("MaxPool", name, {x}, window);
+    const ValueId w = builder_.Floats(name + ".w", {c, c, k, 1}, Pattern(c * c * k));
+    return builder_.Node("Conv", name, {x, w}, window);
   }
 
   ValueId Conv(const std::string& name, ValueId x, const Shape& shape) {
