@@ -5,7 +5,7 @@
 
 #include "scheduler/placement.h"
 #include "scheduler/predict.h"
-#include "scheduler/residency.h"
+#include "scheduler/residency_candidates.h"
 #include "scheduler/transfers.h"
 #include "scheduler/value_flow.h"
 #include "support/checked.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "scheduler/residency.h"
+#include "scheduler/residency_candidates.h"
 #include "scheduler/searcher.h"
 #include "scheduler/transfers.h"
 #include "scheduler/value_flow.h"

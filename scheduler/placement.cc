@@ -45,24 +45,28 @@ class Greedy {
       : problem_(problem),
         slots_(SlotsOf(problem)),
         placed_(slots_.count),
+        starting_(slots_.count),
         offsets_(problem.buffers.size(), -1) {}
 
   // Puts the buffer at its lowest free offset, or at its highest one; false if there is none.
   bool Put(size_t index, bool low) {
     const PlacedBuffer& buffer = problem_.buffers[index];
     std::vector<std::pair<int64_t, int64_t>> taken;  // [begin, end)
-    for (size_t slot = slots_.first[index]; slot < slots_.end[index]; ++slot) {
-      for (const size_t i : placed_[slot]) {
-        taken.emplace_back(offsets_[i], offsets_[i] + problem_.buffers[i].bytes);
-      }
+    const auto take = [&](size_t i) {
+      taken.emplace_back(offsets_[i], offsets_[i] + problem_.buffers[i].bytes);
+    };
+    for (const size_t i : placed_[slots_.first[index]]) take(i);
+    for (size_t slot = slots_.first[index] + 1; slot < slots_.end[index]; ++slot) {
+      for (const size_t i : starting_[slot]) take(i);
     }
     std::sort(taken.begin(), taken.end());
-    taken.erase(std::unique(taken.begin(), taken.end()), taken.end());
     int64_t offset = low ? Lowest(buffer, taken) : Highest(buffer, taken);
     if (buffer.fixed_offset >= 0) offset = Fixed(buffer, taken);
     if (offset < 0 || offset > problem_.capacity_bytes - buffer.bytes) return false;
     offsets_[index] = offset;
-    for (size_t slot = slots_.first[index]; slot < slots_.end[index] && buffer.bytes > 0; ++slot) {
+    if (buffer.bytes == 0) return true;
+    starting_[slots_.first[index]].push_back(index);
+    for (size_t slot = slots_.first[index]; slot < slots_.end[index]; ++slot) {
       placed_[slot].push_back(index);
     }
     return true;
@@ -113,7 +117,8 @@ class Greedy {
 
   const PlacementProblem& problem_;
   const Slots slots_;
-  std::vector<std::vector<size_t>> placed_;  // by slot
+  std::vector<std::vector<size_t>> placed_;    // by slot: that live in it
+  std::vector<std::vector<size_t>> starting_;  // by slot: whose life begins with it
   std::vector<int64_t> offsets_;
 };
 

@@ -266,14 +266,14 @@ class PlanSolver {
       for (int step = stay.first; step <= stay.last; ++step) {
         const bool is_missed = tensor.is_required && step == stay.first;
         const double gain = Saved(stay, step) + (is_missed ? kMissing : 0);
-        if (gain > 0) item.gains.emplace_back(step, gain);
+        if (gain > 0 || Touches(step, stay)) item.gains.emplace_back(step, gain);
       }
       item.is_one_step = stay.is_whole && tensor.uses.size() == 1 && stay.last == stay.first + 1;
       if (item.memories.empty()) continue;
       items_.push_back(s);
       problem.items.push_back(std::move(item));
     }
-    problem.cost = [this](int step, std::span<const Held> held) { return Cost(step, held); };
+    problem.cost = [this](int step, const Holding& holding) { return Cost(step, holding); };
     return problem;
   }
 
@@ -289,26 +289,36 @@ class PlanSolver {
     return saved;
   }
 
-  double Cost(int step, std::span<const Held> held) {
-    std::vector<int64_t> used(plan_.memories.size(), 0);
+  // Does the step's cost depend on whether the tensor stays, apart from its bytes? At both ends it
+  // does: there two stays of one tensor meet.
+  bool Touches(int step, const Stay& stay) const {
+    const auto& options = plan_.steps[At(step)].options;
+    return step == stay.first || step == stay.last ||
+           std::any_of(options.begin(), options.end(), [&](const PlanOption& option) {
+             return std::find(option.held.begin(), option.held.end(), stay.tensor) !=
+                    option.held.end();
+           });
+  }
+
+  double Cost(int step, const Holding& holding) {
+    std::vector<int64_t> used(holding.bytes.begin(), holding.bytes.end());
     std::vector<const Stay*> here;
     for (const Stay& stay : fixed_) {
       if (stay.first > step || stay.last < step) continue;
       used[At(stay.memory)] += Reserved(plan_.tensors[At(stay.tensor)]);
       here.push_back(&stay);
     }
-    for (const Held& h : held) {
+    for (const Held& h : holding.touched) {
       const Stay& stay = stays_[items_[At(h.item)]];
       const bool twice = std::any_of(here.begin(), here.end(), [&](const Stay* other) {
         return other->tensor == stay.tensor && (other->is_whole || stay.is_whole);
       });
       if (twice) return kImpossible;
-      used[At(h.memory)] += Reserved(plan_.tensors[At(stay.tensor)]);
       here.push_back(&stay);
     }
     double cost = base_[At(step)];
     for (const Stay* stay : here) cost -= Saved(*stay, step);
-    for (const Held& h : held) {
+    for (const Held& h : holding.touched) {
       const Stay& stay = stays_[items_[At(h.item)]];
       if (plan_.tensors[At(stay.tensor)].is_required && stay.first == step) cost -= kMissing;
     }

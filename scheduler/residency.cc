@@ -7,6 +7,7 @@
 #include "scheduler/cascade_choice.h"
 #include "scheduler/group_costs.h"
 #include "scheduler/predict.h"
+#include "scheduler/residency_candidates.h"
 #include "scheduler/transfers.h"
 #include "scheduler/value_flow.h"
 #include "support/checked.h"
@@ -15,17 +16,6 @@ namespace dla::scheduler {
 namespace {
 
 size_t At(int i) { return static_cast<size_t>(i); }
-
-// A value that may stay, as an item of the problem (or pinned by the user).
-struct Candidate {
-  ir::ValueId root = ir::kNoValue;
-  int64_t bytes = 0;
-  int first_group = 0;
-  int end_group = 0;
-  std::vector<int> memories;
-  bool is_one_step = false;
-  int pinned = -1;  // the memory in which the user wants it
-};
 
 class Planner {
  public:
@@ -37,9 +27,12 @@ class Planner {
         searcher_(*searcher),
         costs_(nests, searcher),
         flows_(FlowsOf(graph, nests)),
-        cascades_(graph, nests, flows_, searcher->target()) {
-    by_root_.resize(graph.values.size(), -1);
-    for (const auto& [root, flow] : flows_) AddCandidate(root, flow);
+        cascades_(graph, nests, flows_, searcher->target()),
+        candidates_(CandidatesOf(graph, nests, flows_, searcher->target())) {
+    by_root_.assign(graph.values.size(), -1);
+    for (size_t i = 0; i < candidates_.size(); ++i) {
+      by_root_[At(candidates_[i].root)] = static_cast<int>(i);
+    }
   }
 
   Result<ResidencyPlan> Run(const std::function<void(size_t, size_t)>& progress) {
@@ -68,74 +61,6 @@ class Planner {
   }
 
  private:
-  void AddCandidate(ir::ValueId root, const ValueFlow& flow) {
-    if (!CanStay(root, flow)) return;
-    Candidate candidate = {.root = root,
-                           .bytes = RootBytes(graph_, root),
-                           .first_group = flow.writers.front(),
-                           .end_group = flow.readers.back() + 1};
-    candidate.is_one_step = flow.writers.size() == 1 &&
-                            flow.readers.front() == flow.writers.front() + 1 &&
-                            flow.readers.back() == flow.writers.front() + 1;
-    for (size_t m = 0; m < searcher_.target().memories.size(); ++m) {
-      if (Holds(m, root, flow, candidate.bytes)) candidate.memories.push_back(static_cast<int>(m));
-    }
-    if (candidate.memories.empty()) return;
-    by_root_[At(root)] = static_cast<int>(candidates_.size());
-    candidates_.push_back(std::move(candidate));
-  }
-
-  // Made and read by groups that compute, and by nothing outside.
-  bool CanStay(ir::ValueId root, const ValueFlow& flow) const {
-    if (flow.writers.empty() || flow.readers.empty() || flow.is_graph_output) return false;
-    const auto moves = [&](int g) { return nests_[At(g)].anchor == ir::Anchor::kMove; };
-    return flow.writers.front() < flow.readers.front() &&
-           flow.writers.back() < flow.readers.back() &&
-           graph_.values[At(root)].constant == nullptr &&
-           std::none_of(flow.writers.begin(), flow.writers.end(), moves) &&
-           std::none_of(flow.readers.begin(), flow.readers.end(), moves) &&
-           std::none_of(flow.readers.begin(), flow.readers.end(),
-                        [&](int g) { return IsGathered(g, root); });
-  }
-
-  // Does the group gather from the value? Only the load engine can, from DRAM.
-  bool IsGathered(int g, ir::ValueId root) const {
-    const std::vector<ir::Operand>& operands = nests_[At(g)].operands;
-    return std::any_of(operands.begin(), operands.end(), [&](const ir::Operand& operand) {
-      return operand.gather && RootOf(graph_, operand) == root;
-    });
-  }
-
-  bool Holds(size_t m, ir::ValueId root, const ValueFlow& flow, int64_t bytes) const {
-    const machine::Memory& memory = searcher_.target().memories[m];
-    bool holds = RoundUp(bytes, memory.align_bytes) < UsableBytes(memory);
-    for (const int g : flow.writers)
-      holds = holds && memory.Holds(nests_[At(g)].operands.back().cls);
-    for (const int g : flow.readers) {
-      for (int o = 0; o < nests_[At(g)].output(); ++o) {
-        const ir::Operand& operand = nests_[At(g)].operands[At(o)];
-        if (RootOf(graph_, operand) != root) continue;
-        // Indices are read by the load engine, which does not wait for moves.
-        holds = holds && (HoldsIndices(nests_[At(g)], o) ? memory.Holds(operand.cls)
-                                                         : Reaches(m, operand.cls));
-      }
-    }
-    return holds;
-  }
-
-  // Can an operand of this class use a value that stays in the memory, in place or over a link?
-  bool Reaches(size_t from, OperandClass cls) const {
-    const machine::Target& target = searcher_.target();
-    if (target.memories[from].Holds(cls)) return true;
-    for (size_t to = 0; to < target.memories.size(); ++to) {
-      if (target.memories[to].Holds(cls) &&
-          target.FindLink(static_cast<int>(from), static_cast<int>(to)) != nullptr) {
-        return true;
-      }
-    }
-    return false;
-  }
-
   // Takes over what the user says: values by name, and what given mappings imply.
   Status ReadGiven() {
     if (rules_.given == nullptr) return Status();
@@ -161,11 +86,11 @@ class Planner {
   Status Pin(const std::string& name, const std::string& memory) {
     const int m = searcher_.target().MemoryIndex(memory);
     if (m < 0) return Usage("value '", name, "': there is no scratchpad '", memory, "'");
-    for (Candidate& candidate : candidates_) {
-      if (graph_.values[At(candidate.root)].name != name) continue;
-      const auto& memories = candidate.memories;
+    for (size_t i = 0; i < candidates_.size(); ++i) {
+      if (graph_.values[At(candidates_[i].root)].name != name) continue;
+      const auto& memories = candidates_[i].memories;
       if (std::find(memories.begin(), memories.end(), m) == memories.end()) break;
-      candidate.pinned = m;
+      pinned_[static_cast<int>(i)] = m;
       return Status();
     }
     return Usage("value '", name, "' cannot stay in '", memory,
@@ -174,8 +99,9 @@ class Planner {
   }
 
   bool HoldsPinned(int g) const {
-    return std::any_of(candidates_.begin(), candidates_.end(), [&](const Candidate& c) {
-      return c.pinned >= 0 && c.first_group <= g && g < c.end_group;
+    return std::any_of(pinned_.begin(), pinned_.end(), [&](const auto& pin) {
+      const Candidate& c = candidates_[At(pin.first)];
+      return c.first_group <= g && g < c.end_group;
     });
   }
 
@@ -189,7 +115,7 @@ class Planner {
       const GivenMapping::Place& place = given.operands[o];
       const std::string& stays_in = place.buffers == "moved" ? place.from : place.memory;
       if (place.buffers == "resident" || place.buffers == "moved") {
-        candidates_[At(i)].pinned = searcher_.target().MemoryIndex(stays_in);
+        pinned_[i] = searcher_.target().MemoryIndex(stays_in);
       } else {
         excluded_.insert(i);
       }
@@ -204,10 +130,11 @@ class Planner {
     }
     for (size_t i = 0; i < candidates_.size(); ++i) {
       const Candidate& candidate = candidates_[i];
-      if (candidate.pinned >= 0 || excluded_.count(static_cast<int>(i)) != 0) continue;
+      const int number = static_cast<int>(i);
+      if (pinned_.count(number) != 0 || excluded_.count(number) != 0) continue;
       if (IsInside(candidate, segments_[At(segment_of_[At(candidate.first_group)])])) continue;
       Holdable item = {.name = graph_.values[At(candidate.root)].name,
-                       .bytes = Reserved(candidate),
+                       .bytes = candidate.reserved_bytes,
                        .first_step = segment_of_[At(candidate.first_group)],
                        .end_step = segment_of_[At(candidate.end_group - 1)] + 1,
                        .gains = Gains(candidate),
@@ -219,10 +146,10 @@ class Planner {
       items_.push_back(static_cast<int>(i));
       problem.items.push_back(std::move(item));
     }
-    problem.cost = [this](int step, std::span<const Held> held) {
+    problem.cost = [this](int step, const Holding& holding) {
       const Segment& segment = segments_[At(step)];
-      return segment.lines == 0 ? GroupCost(segment.groups.first, held)
-                                : CascadeCost(segment, held);
+      return segment.lines == 0 ? GroupCost(segment.groups.first, holding)
+                                : CascadeCost(segment, holding);
     };
     return problem;
   }
@@ -230,28 +157,18 @@ class Planner {
   double Cost(int g, const machine::Counters& counters) const {
     return AdditiveCost(counters, nests_[At(g)], searcher_.target(), searcher_.objective());
   }
-  double GroupCost(int g, std::span<const Held> held) {
-    const SearchResult* result = Mapped(At(g), held);
+  double GroupCost(int g, const Holding& holding) {
+    const SearchResult* result = Mapped(At(g), holding);
     return result == nullptr ? kImpossible : Cost(g, result->predicted);
   }
-  double CascadeCost(const Segment& segment, std::span<const Held> held) {
-    const CascadePlan* plan = Cascaded(segment, held);
+  double CascadeCost(const Segment& segment, const Holding& holding) {
+    const CascadePlan* plan = Cascaded(segment, holding);
     if (plan == nullptr) return kImpossible;
     double cost = 0;
     for (size_t i = 0; i < plan->predicted.size(); ++i) {
       cost += Cost(segment.groups.first + static_cast<int>(i), plan->predicted[i]);
     }
     return cost;
-  }
-
-  // What it takes of any memory: the coarsest alignment counts.
-  int64_t Reserved(const Candidate& candidate) const {
-    int64_t bytes = 0;
-    for (const int m : candidate.memories) {
-      const int64_t align = searcher_.target().memories[At(m)].align_bytes;
-      bytes = std::max(bytes, RoundUp(candidate.bytes, align));
-    }
-    return bytes;
   }
 
   // What its transfers cost the group where the bus is what it waits for.
@@ -298,25 +215,38 @@ class Planner {
     return std::min(bus, idle) + 0.05 * bus;
   }
 
+  // Which root stays whole in which memory while a segment runs, and the bytes of each memory that
+  // are taken: by what the solver holds and what is pinned.
+  struct Taken {
+    std::map<ir::ValueId, int> whole_in;  // of the roots that the segment touches
+    std::vector<int64_t> bytes;
+  };
+
+  Taken TakenBy(const Holding& holding, GroupSpan groups) const {
+    Taken taken;
+    taken.bytes.assign(holding.bytes.begin(), holding.bytes.end());
+    taken.bytes.resize(searcher_.target().memories.size(), 0);
+    for (const Held& h : holding.touched) {
+      taken.whole_in[candidates_[At(items_[At(h.item)])].root] = h.memory;
+    }
+    for (const auto& [i, memory] : pinned_) {
+      const Candidate& candidate = candidates_[At(i)];
+      if (candidate.end_group <= groups.first || candidate.first_group >= groups.end) continue;
+      taken.bytes[At(memory)] += candidate.reserved_bytes;
+      if (Touches(candidate.root, groups)) taken.whole_in[candidate.root] = memory;
+    }
+    return taken;
+  }
+
   // The group's mapping with these items (and what is pinned) held; null: does not fit.
-  const SearchResult* Mapped(size_t g, std::span<const Held> held) {
+  const SearchResult* Mapped(size_t g, const Holding& holding) {
     const ir::Nest& nest = nests_[g];
+    const int group = static_cast<int>(g);
+    const auto [whole_in, reserved] = TakenBy(holding, {group, group + 1});
     std::vector<int> resident_in(nest.operands.size(), -1);
-    std::vector<int64_t> reserved(searcher_.target().memories.size(), 0);
-    const auto hold = [&](const Candidate& candidate, int memory) {
-      reserved[At(memory)] +=
-          RoundUp(candidate.bytes, searcher_.target().memories[At(memory)].align_bytes);
-      for (size_t o = 0; o < nest.operands.size(); ++o) {
-        if (RootOf(graph_, nest.operands[o]) == candidate.root) resident_in[o] = memory;
-      }
-    };
-    for (const Held& h : held) hold(candidates_[At(items_[At(h.item)])], h.memory);
-    for (const Candidate& candidate : candidates_) {
-      const int group = static_cast<int>(g);
-      if (candidate.pinned < 0 || group < candidate.first_group || group >= candidate.end_group) {
-        continue;
-      }
-      hold(candidate, candidate.pinned);
+    for (size_t o = 0; o < nest.operands.size(); ++o) {
+      const auto it = whole_in.find(RootOf(graph_, nest.operands[o]));
+      if (it != whole_in.end()) resident_in[o] = it->second;
     }
     const GivenMapping* given = GivenFor(g);
     if (given != nullptr) return Resolve(*given, g, resident_in, reserved);
@@ -353,6 +283,23 @@ class Planner {
     return searcher_.Keep(nests_[g], *mapping);
   }
 
+  // The question about a segment while these items are held.
+  struct Question {
+    std::vector<Held> touched;
+    std::vector<int64_t> bytes;
+    operator Holding() const { return {touched, bytes}; }  // NOLINT: it is one
+  };
+  Question QuestionOf(GroupSpan groups, std::span<const Held> held) const {
+    Question question;
+    question.bytes.assign(searcher_.target().memories.size(), 0);
+    for (const Held& h : held) {
+      const Candidate& candidate = candidates_[At(items_[At(h.item)])];
+      question.bytes[At(h.memory)] += candidate.reserved_bytes;
+      if (Touches(candidate.root, groups)) question.touched.push_back(h);
+    }
+    return question;
+  }
+
   // Of each group, what is held during it.
   std::vector<std::vector<Held>> HeldByGroup(const ResidencyResult& result) const {
     std::vector<std::vector<Held>> held(nests_.size());
@@ -380,17 +327,16 @@ class Planner {
         AddResident(candidates_[At(items_[i])], result.memory[i], &plan);
       }
     }
-    for (const Candidate& candidate : candidates_) {
-      if (candidate.pinned >= 0) AddResident(candidate, candidate.pinned, &plan);
-    }
+    for (const auto& [i, memory] : pinned_) AddResident(candidates_[At(i)], memory, &plan);
     const std::vector<std::vector<Held>> held = HeldByGroup(result);
     for (const Segment& segment : segments_) {
       const int first = segment.groups.first;
+      const Question question = QuestionOf(segment.groups, held[At(first)]);
       if (segment.lines == 0) {
-        plan.mappings.push_back(Mapped(At(first), held[At(first)]));
+        plan.mappings.push_back(Mapped(At(first), question));
         continue;
       }
-      const CascadePlan* cascade = Cascaded(segment, held[At(first)]);
+      const CascadePlan* cascade = Cascaded(segment, question);
       DLA_CHECK(cascade != nullptr, "a cascade that was planned does not fit");
       plan.cascades.push_back(cascade->cascade);
       plan.residents.insert(plan.residents.end(), cascade->rings.begin(), cascade->rings.end());
@@ -458,22 +404,9 @@ class Planner {
   }
 
   // The cascade with these items (and what is pinned) held; null: does not fit.
-  const CascadePlan* Cascaded(const Segment& segment, std::span<const Held> held) {
+  const CascadePlan* Cascaded(const Segment& segment, const Holding& holding) {
     const auto& memories = searcher_.target().memories;
-    std::map<ir::ValueId, int> whole_in;
-    std::vector<int64_t> reserved(memories.size(), 0);
-    const auto hold = [&](const Candidate& candidate, int memory) {
-      reserved[At(memory)] += RoundUp(candidate.bytes, memories[At(memory)].align_bytes);
-      if (Touches(candidate.root, segment.groups)) whole_in[candidate.root] = memory;
-    };
-    for (const Held& h : held) hold(candidates_[At(items_[At(h.item)])], h.memory);
-    for (const Candidate& candidate : candidates_) {
-      if (candidate.pinned < 0 || candidate.end_group <= segment.groups.first ||
-          candidate.first_group >= segment.groups.end) {
-        continue;
-      }
-      hold(candidate, candidate.pinned);
-    }
+    auto [whole_in, reserved] = TakenBy(holding, segment.groups);
     for (size_t m = 0; m < memories.size(); ++m) {
       const int64_t usable = UsableBytes(memories[m]);
       reserved[m] += usable * rules_.cascade_slack / 64;
@@ -523,9 +456,11 @@ class Planner {
     }
     choice.held = HeldByGroup(result);
     choice.may_be_member = [this](int g) { return GivenFor(At(g)) == nullptr; };
-    choice.group_cost = [this](int g, std::span<const Held> held) { return GroupCost(g, held); };
+    choice.group_cost = [this](int g, std::span<const Held> held) {
+      return GroupCost(g, QuestionOf({g, g + 1}, held));
+    };
     choice.cascade_cost = [this](const Segment& segment, std::span<const Held> held) {
-      return CascadeCost(segment, held);
+      return CascadeCost(segment, QuestionOf(segment.groups, held));
     };
     return choice;
   }
@@ -541,10 +476,11 @@ class Planner {
   std::vector<int> segment_of_;    // by group
   using PlanKey = std::tuple<int, int, int64_t, std::map<ir::ValueId, int>, std::vector<int64_t>>;
   std::map<PlanKey, std::optional<CascadePlan>> cascade_plans_;
-  std::vector<Candidate> candidates_;
-  std::vector<int> by_root_;  // candidate, or -1
-  std::set<int> excluded_;    // candidates that must not stay
-  std::vector<int> items_;    // the problem's items, as candidates
+  const std::vector<Candidate> candidates_;
+  std::vector<int> by_root_;   // candidate, or -1
+  std::map<int, int> pinned_;  // candidates that must stay, and where
+  std::set<int> excluded_;     // candidates that must not stay
+  std::vector<int> items_;     // the problem's items, as candidates
   Status given_fault_;
 };
 
@@ -568,11 +504,6 @@ double AdditiveCost(const machine::Counters& c, const ir::Nest& nest, const mach
   const machine::Rational rate = target.dram.bytes_per_cycle;
   return cycles +
          0.05 * bytes * static_cast<double>(rate.denominator) / static_cast<double>(rate.numerator);
-}
-
-int64_t RootBytes(const ir::Graph& graph, ir::ValueId root) {
-  const ir::Value& value = graph.values[At(root)];
-  return TypeBytes(value.StoredType(), ir::ElementCount(value.shape));
 }
 
 Result<ResidencyPlan> PlanResidency(const ir::Graph& graph, const std::vector<ir::Nest>& nests,

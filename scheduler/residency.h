@@ -52,7 +52,4 @@ Result<ResidencyPlan> PlanResidency(const ir::Graph& graph, const std::vector<ir
 double AdditiveCost(const machine::Counters& counters, const ir::Nest& nest,
                     const machine::Target& target, Objective objective);
 
-// Bytes of a root value's dense buffer.
-int64_t RootBytes(const ir::Graph& graph, ir::ValueId root);
-
 }  // namespace dla::scheduler

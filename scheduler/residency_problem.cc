@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 #include <numeric>
+#include <tuple>
 
 namespace dla::scheduler {
 namespace {
@@ -19,16 +20,55 @@ double GainOf(const Holdable& item) {
   return gain;
 }
 
-// Costs of steps, remembered.
-class Costs {
+// A problem with what the solvers look up again and again.
+class Problem {
  public:
-  explicit Costs(const ResidencyProblem& problem) : problem_(problem), known_(At(problem.steps)) {}
+  explicit Problem(const ResidencyProblem& problem)
+      : problem_(problem), touching_(At(problem.steps)), known_(At(problem.steps)) {
+    for (int i = 0; i < size(); ++i) {
+      gain_.push_back(GainOf(item(i)));
+      longest_ = std::max(longest_, item(i).end_step - item(i).first_step);
+      by_start_.push_back(i);
+      for (const auto& [step, gain] : item(i).gains) touching_[At(step)].emplace_back(i, gain);
+    }
+    std::stable_sort(by_start_.begin(), by_start_.end(),
+                     [&](int a, int b) { return item(a).first_step < item(b).first_step; });
+  }
 
-  double operator()(int step, const std::vector<Held>& held) {
-    const auto [it, is_new] = known_[At(step)].try_emplace(held, 0);
+  int steps() const { return problem_.steps; }
+  int size() const { return static_cast<int>(problem_.items.size()); }
+  const Holdable& item(int i) const { return problem_.items[At(i)]; }
+  double gain(int i) const { return gain_[At(i)]; }
+  int64_t capacity(int memory) const { return problem_.capacity_bytes[At(memory)]; }
+  size_t memories() const { return problem_.capacity_bytes.size(); }
+  // Items that the step touches, and what they gain there.
+  const std::vector<std::pair<int, double>>& touching(int step) const {
+    return touching_[At(step)];
+  }
+
+  // Gain for each byte and step.
+  double Worth(int i) const {
+    const double room = static_cast<double>(std::max<int64_t>(item(i).bytes, 1)) *
+                        static_cast<double>(item(i).end_step - item(i).first_step);
+    return gain(i) / room;
+  }
+
+  // Calls f(item) for all items that live during one of these steps.
+  template <typename F>
+  void ForEachAlive(int first_step, int end_step, const F& f) const {
+    auto it = std::partition_point(by_start_.begin(), by_start_.end(), [&](int i) {
+      return item(i).first_step + longest_ <= first_step;
+    });
+    for (; it != by_start_.end() && item(*it).first_step < end_step; ++it) {
+      if (item(*it).end_step > first_step) f(*it);
+    }
+  }
+
+  double Cost(int step, const std::vector<Held>& touched, const std::vector<int64_t>& bytes) {
+    const auto [it, is_new] = known_[At(step)].try_emplace({bytes, touched}, 0);
     if (is_new) {
       ++evaluations_;
-      it->second = problem_.cost(step, held);
+      it->second = problem_.cost(step, {touched, bytes});
     }
     return it->second;
   }
@@ -37,17 +77,26 @@ class Costs {
 
  private:
   const ResidencyProblem& problem_;
-  std::vector<std::map<std::vector<Held>, double>> known_;
+  std::vector<double> gain_;
+  std::vector<int> by_start_;
+  int longest_ = 0;  // life of an item, in steps
+  std::vector<std::vector<std::pair<int, double>>> touching_;
+  using Key = std::pair<std::vector<int64_t>, std::vector<Held>>;
+  std::vector<std::map<Key, double>> known_;
   int64_t evaluations_ = 0;
 };
+
+void Insert(Held held, std::vector<Held>* into) {
+  into->insert(std::upper_bound(into->begin(), into->end(), held), held);
+}
 
 // A sweep over time. A state is what is held across a step; of equal ones the cheapest goes on.
 class Sweep {
  public:
-  Sweep(const ResidencyProblem& problem, const std::vector<bool>& may_hold, Costs* costs)
-      : problem_(problem), costs_(*costs), starting_(At(problem.steps)) {
-    for (size_t i = 0; i < problem.items.size(); ++i) {
-      if (may_hold[i]) starting_[At(problem.items[i].first_step)].push_back(static_cast<int>(i));
+  Sweep(Problem* problem, const std::vector<bool>& may_hold)
+      : problem_(*problem), starting_(At(problem->steps())) {
+    for (int i = 0; i < problem_.size(); ++i) {
+      if (may_hold[At(i)]) starting_[At(problem_.item(i).first_step)].push_back(i);
     }
   }
 
@@ -56,14 +105,15 @@ class Sweep {
   std::optional<std::vector<int>> Run(size_t most, bool stop_when_full, bool* complete) {
     *complete = true;
     trail_.assign(1, {-1, {}});
-    std::vector<State> states = {{.held = {}, .cost = 0, .promise = 0, .trail = 0}};
-    for (int step = 0; step < problem_.steps; ++step) {
+    std::vector<State> states = {
+        {.held = {}, .bytes = std::vector<int64_t>(problem_.memories(), 0)}};
+    for (int step = 0; step < problem_.steps(); ++step) {
       for (const int item : starting_[At(step)]) {
         Expand(item, &states);
         if (!Limit(most, stop_when_full, &states, complete)) return std::nullopt;
       }
       std::map<std::vector<Held>, State> next;
-      for (const State& state : states) Take(step, state, &next);
+      for (State& state : states) Take(step, std::move(state), &next);
       states.clear();
       for (auto& entry : next) states.push_back(std::move(entry.second));
       if (states.empty() || !Limit(most, stop_when_full, &states, complete)) return std::nullopt;
@@ -71,7 +121,7 @@ class Sweep {
     const State& best =
         *std::min_element(states.begin(), states.end(),
                           [](const State& a, const State& b) { return a.cost < b.cost; });
-    std::vector<int> memory(problem_.items.size(), -1);
+    std::vector<int> memory(At(problem_.size()), -1);
     for (int at = best.trail; at > 0; at = trail_[At(at)].first) {
       memory[At(trail_[At(at)].second.item)] = trail_[At(at)].second.memory;
     }
@@ -80,7 +130,8 @@ class Sweep {
 
  private:
   struct State {
-    std::vector<Held> held;  // in increasing order
+    std::vector<Held> held;      // in increasing order
+    std::vector<int64_t> bytes;  // held, by memory
     double cost = 0;
     double promise = 0;  // gains that the held items still have to come
     int trail = 0;       // the last choice that led here
@@ -88,19 +139,15 @@ class Sweep {
 
   // Adds the states in which the item is held, in each memory with room for it.
   void Expand(int i, std::vector<State>* states) {
-    const Holdable& item = problem_.items[At(i)];
+    const Holdable& item = problem_.item(i);
     const size_t count = states->size();
     for (size_t s = 0; s < count; ++s) {
       for (const int memory : item.memories) {
-        int64_t used = item.bytes;
-        for (const Held& held : (*states)[s].held) {
-          if (held.memory == memory) used += problem_.items[At(held.item)].bytes;
-        }
-        if (used > problem_.capacity_bytes[At(memory)]) continue;
+        if ((*states)[s].bytes[At(memory)] + item.bytes > problem_.capacity(memory)) continue;
         State with = (*states)[s];
-        with.held.insert(std::upper_bound(with.held.begin(), with.held.end(), Held{i, memory}),
-                         {i, memory});
-        with.promise += GainOf(item);
+        Insert({i, memory}, &with.held);
+        with.bytes[At(memory)] += item.bytes;
+        with.promise += problem_.gain(i);
         trail_.push_back({with.trail, {i, memory}});
         with.trail = static_cast<int>(trail_.size()) - 1;
         states->push_back(std::move(with));
@@ -116,24 +163,28 @@ class Sweep {
     return !stop_when_full;
   }
 
-  void Take(int step, const State& state, std::map<std::vector<Held>, State>* next) {
-    const double cost = costs_(step, state.held);
-    if (cost == kImpossible) return;
-    State after = state;
-    after.cost += cost;
-    for (const Held& held : state.held) {
-      for (const auto& [at, gain] : problem_.items[At(held.item)].gains) {
-        if (at == step) after.promise -= gain;
-      }
+  void Take(int step, State state, std::map<std::vector<Held>, State>* next) {
+    std::vector<Held> touched;
+    for (const auto& [item, gain] : problem_.touching(step)) {
+      const auto it = std::lower_bound(state.held.begin(), state.held.end(), Held{item, 0});
+      if (it == state.held.end() || it->item != item) continue;
+      touched.push_back(*it);
+      state.promise -= gain;
     }
-    std::erase_if(after.held, [&](const Held& held) {
-      return problem_.items[At(held.item)].end_step <= step + 1;
+    const double cost = problem_.Cost(step, touched, state.bytes);
+    if (cost == kImpossible) return;
+    state.cost += cost;
+    std::erase_if(state.held, [&](const Held& held) {
+      const bool ends = problem_.item(held.item).end_step <= step + 1;
+      if (ends) state.bytes[At(held.memory)] -= problem_.item(held.item).bytes;
+      return ends;
     });
-    const auto it = next->find(after.held);
+    const auto it = next->find(state.held);
     if (it == next->end()) {
-      next->emplace(after.held, std::move(after));
-    } else if (after.cost < it->second.cost) {
-      it->second = std::move(after);
+      std::vector<Held> key = state.held;
+      next->emplace(std::move(key), std::move(state));
+    } else if (state.cost < it->second.cost) {
+      it->second = std::move(state);
     }
   }
 
@@ -146,8 +197,7 @@ class Sweep {
     states->resize(most);
   }
 
-  const ResidencyProblem& problem_;
-  Costs& costs_;
+  Problem& problem_;
   std::vector<std::vector<int>> starting_;   // items by their first step
   std::vector<std::pair<int, Held>> trail_;  // the choice before, and the choice; 0: none
 };
@@ -155,83 +205,85 @@ class Sweep {
 // A choice for all items and its cost, changed item by item.
 class Assignment {
  public:
-  Assignment(const ResidencyProblem& problem, Costs* costs)
-      : problem_(problem),
-        costs_(*costs),
-        memory_(problem.items.size(), -1),
-        held_(At(problem.steps)),
-        step_cost_(At(problem.steps)) {
-    for (int s = 0; s < problem.steps; ++s) step_cost_[At(s)] = costs_(s, {});
+  Assignment(Problem* problem, const std::vector<int>& memory)
+      : problem_(*problem),
+        memory_(At(problem->size()), -1),
+        bytes_(At(problem->steps()), std::vector<int64_t>(problem->memories(), 0)),
+        touched_(At(problem->steps())) {
+    for (int i = 0; i < problem_.size(); ++i) Move(i, memory[At(i)], [](int) { return false; });
+    for (int s = 0; s < problem_.steps(); ++s) step_cost_.push_back(CostAt(s));
   }
 
   // What the whole would cost more (or, negative, less) with the item in that memory.
   double Change(int i, int memory) {
-    const Holdable& item = problem_.items[At(i)];
+    const int before = memory_[At(i)];
+    if (memory >= 0 && memory != before && !HasRoom(i, memory)) return kImpossible;
     double change = 0;
-    for (int s = item.first_step; s < item.end_step; ++s) {
-      const std::vector<Held> held = With(s, i, memory);
-      if (memory >= 0 && !Fits(held, memory)) return kImpossible;
-      const double cost = costs_(s, held);
-      if (cost == kImpossible) return kImpossible;
-      change += cost - step_cost_[At(s)];
-    }
+    Move(i, memory, [&](int s) {
+      const double cost = CostAt(s);
+      change = cost == kImpossible ? kImpossible : change + cost - step_cost_[At(s)];
+      return change != kImpossible;
+    });
+    Move(i, before, [](int) { return false; });
     return change;
   }
 
   void Set(int i, int memory) {
-    const Holdable& item = problem_.items[At(i)];
-    for (int s = item.first_step; s < item.end_step; ++s) {
-      held_[At(s)] = With(s, i, memory);
-      step_cost_[At(s)] = costs_(s, held_[At(s)]);
-    }
-    memory_[At(i)] = memory;
+    Move(i, memory, [&](int s) {
+      step_cost_[At(s)] = CostAt(s);
+      return true;
+    });
   }
 
   double Cost() const { return std::accumulate(step_cost_.begin(), step_cost_.end(), 0.0); }
   const std::vector<int>& memory() const { return memory_; }
-  const std::vector<Held>& HeldAt(int step) const { return held_[At(step)]; }
 
  private:
-  std::vector<Held> With(int step, int i, int memory) const {
-    std::vector<Held> held = held_[At(step)];
-    std::erase_if(held, [&](const Held& h) { return h.item == i; });
-    if (memory >= 0) {
-      held.insert(std::upper_bound(held.begin(), held.end(), Held{i, memory}), {i, memory});
+  double CostAt(int s) { return problem_.Cost(s, touched_[At(s)], bytes_[At(s)]); }
+
+  bool HasRoom(int i, int memory) const {
+    const Holdable& item = problem_.item(i);
+    for (int s = item.first_step; s < item.end_step; ++s) {
+      if (bytes_[At(s)][At(memory)] + item.bytes > problem_.capacity(memory)) return false;
     }
-    return held;
+    return true;
   }
 
-  bool Fits(const std::vector<Held>& held, int memory) const {
-    int64_t used = 0;
-    for (const Held& h : held) {
-      if (h.memory == memory) used += problem_.items[At(h.item)].bytes;
+  // Moves the item and looks at each of its steps until f(step) is false.
+  template <typename F>
+  void Move(int i, int memory, const F& f) {
+    const Holdable& item = problem_.item(i);
+    const int before = memory_[At(i)];
+    memory_[At(i)] = memory;
+    for (int s = item.first_step; s < item.end_step; ++s) {
+      if (before >= 0) bytes_[At(s)][At(before)] -= item.bytes;
+      if (memory >= 0) bytes_[At(s)][At(memory)] += item.bytes;
     }
-    return used <= problem_.capacity_bytes[At(memory)];
+    for (const auto& step_gain : item.gains) {
+      std::vector<Held>& touched = touched_[At(step_gain.first)];
+      std::erase_if(touched, [&](const Held& h) { return h.item == i; });
+      if (memory >= 0) Insert({i, memory}, &touched);
+    }
+    for (int s = item.first_step; s < item.end_step && f(s); ++s) continue;
   }
 
-  const ResidencyProblem& problem_;
-  Costs& costs_;
+  Problem& problem_;
   std::vector<int> memory_;
-  std::vector<std::vector<Held>> held_;  // by step
+  std::vector<std::vector<int64_t>> bytes_;  // held, by step and memory
+  std::vector<std::vector<Held>> touched_;   // by step
   std::vector<double> step_cost_;
 };
 
 // Size, liveness and significance: most saved for each byte and step first.
-void FillGreedily(const ResidencyProblem& problem, Assignment* choice) {
-  std::vector<int> order(problem.items.size());
+void FillGreedily(const Problem& problem, Assignment* choice) {
+  std::vector<int> order(At(problem.size()));
   std::iota(order.begin(), order.end(), 0);
-  const auto score = [&](int i) {
-    const Holdable& item = problem.items[At(i)];
-    const double room = static_cast<double>(std::max<int64_t>(item.bytes, 1)) *
-                        static_cast<double>(item.end_step - item.first_step);
-    return GainOf(item) / room;
-  };
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return score(a) > score(b); });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return problem.Worth(a) > problem.Worth(b); });
   for (const int i : order) {
-    std::vector<int> memories = problem.items[At(i)].memories;
-    std::stable_sort(memories.begin(), memories.end(), [&](int a, int b) {
-      return problem.capacity_bytes[At(a)] < problem.capacity_bytes[At(b)];
-    });
+    std::vector<int> memories = problem.item(i).memories;
+    std::stable_sort(memories.begin(), memories.end(),
+                     [&](int a, int b) { return problem.capacity(a) < problem.capacity(b); });
     for (const int memory : memories) {
       if (choice->Change(i, memory) == kImpossible) continue;
       choice->Set(i, memory);
@@ -244,16 +296,14 @@ void FillGreedily(const ResidencyProblem& problem, Assignment* choice) {
 // that gain least for the room) until it fits. Stops when a whole pass improves nothing.
 class LocalSearch {
  public:
-  LocalSearch(const ResidencyProblem& problem, const std::vector<bool>& may_hold,
-              Assignment* choice)
-      : problem_(problem), may_hold_(may_hold), choice_(*choice) {}
+  LocalSearch(const Problem& problem, Assignment* choice) : problem_(problem), choice_(*choice) {}
 
   void Run(int rounds) {
     bool improved = true;
     for (int round = 0; round < rounds && improved; ++round) {
       improved = false;
-      for (int i = 0; i < static_cast<int>(problem_.items.size()); ++i) {
-        if (may_hold_[At(i)] && Move(i)) improved = true;
+      for (int i = 0; i < problem_.size(); ++i) {
+        if (Move(i)) improved = true;
       }
     }
   }
@@ -263,7 +313,7 @@ class LocalSearch {
     int best = choice_.memory()[At(i)];
     const int before = best;
     double least = -1e-9;
-    std::vector<int> options = problem_.items[At(i)].memories;
+    std::vector<int> options = problem_.item(i).memories;
     options.push_back(-1);
     for (const int memory : options) {
       if (memory == before) continue;
@@ -278,7 +328,7 @@ class LocalSearch {
   }
 
   bool Push(int i) {
-    for (const int memory : problem_.items[At(i)].memories) {
+    for (const int memory : problem_.item(i).memories) {
       const double cost = choice_.Cost();
       std::vector<std::pair<int, int>> undo;
       double change = choice_.Change(i, memory);
@@ -303,7 +353,7 @@ class LocalSearch {
 
   // An item that was pushed out may find another memory.
   void Return(int i) {
-    for (const int memory : problem_.items[At(i)].memories) {
+    for (const int memory : problem_.item(i).memories) {
       if (choice_.Change(i, memory) >= 0) continue;
       choice_.Set(i, memory);
       return;
@@ -311,51 +361,47 @@ class LocalSearch {
   }
 
   // Of those in the memory that live together with item i, the one with the least gain for its
-  // room.
+  // room; of equals the one that meets it first. -1: there is none.
   int Weakest(int i, int memory) const {
+    const Holdable& item = problem_.item(i);
     int weakest = -1;
-    double least = kImpossible;
-    const Holdable& item = problem_.items[At(i)];
-    for (int s = item.first_step; s < item.end_step; ++s) {
-      for (const Held& held : choice_.HeldAt(s)) {
-        if (held.memory != memory || held.item == i) continue;
-        const Holdable& other = problem_.items[At(held.item)];
-        const double worth =
-            GainOf(other) / (static_cast<double>(std::max<int64_t>(other.bytes, 1)) *
-                             static_cast<double>(other.end_step - other.first_step));
-        if (worth < least) least = worth, weakest = held.item;
-      }
-    }
+    std::tuple<double, int, int> least;
+    problem_.ForEachAlive(item.first_step, item.end_step, [&](int other) {
+      if (other == i || choice_.memory()[At(other)] != memory) return;
+      const int meets = std::max(problem_.item(other).first_step, item.first_step);
+      const std::tuple key(problem_.Worth(other), meets, other);
+      if (weakest < 0 || key < least) least = key, weakest = other;
+    });
     return weakest;
   }
 
   static constexpr size_t kMostPushed = 3;
-  const ResidencyProblem& problem_;
-  const std::vector<bool>& may_hold_;
+  const Problem& problem_;
   Assignment& choice_;
 };
 
 class Solver {
  public:
   Solver(const ResidencyProblem& problem, const ResidencyOptions& options)
-      : problem_(problem), options_(options), costs_(problem) {}
+      : options_(options), problem_(problem) {}
 
   ResidencyResult Run() {
-    for (int s = 0; s < problem_.steps; ++s) {
-      const double cost = costs_(s, {});
+    const std::vector<int64_t> nothing(problem_.memories(), 0);
+    for (int s = 0; s < problem_.steps(); ++s) {
+      const double cost = problem_.Cost(s, {}, nothing);
       result_.cost_of_none += cost;
       if (cost == kImpossible && result_.failed_step < 0) result_.failed_step = s;
     }
-    result_.memory.assign(problem_.items.size(), -1);
+    result_.memory.assign(At(problem_.size()), -1);
     result_.cost = result_.cost_of_none;
     if (result_.failed_step < 0) Improve();
-    result_.evaluations = costs_.evaluations();
+    result_.evaluations = problem_.evaluations();
     return result_;
   }
 
  private:
   void Improve() {
-    const std::vector<bool> all(problem_.items.size(), true);
+    const std::vector<bool> all(At(problem_.size()), true);
     switch (options_.policy) {
       case ResidencyPolicy::kNone:
         return;
@@ -378,32 +424,24 @@ class Solver {
     RunGreedy();
     RunSweep(all, options_.states, false);
     if (complete_) return;
-    Assignment choice = Restore(result_.memory);
-    LocalSearch(problem_, all, &choice).Run(options_.rounds);
+    Assignment choice(&problem_, result_.memory);
+    LocalSearch(problem_, &choice).Run(options_.rounds);
     Accept(choice.memory(), choice.Cost());
   }
 
   std::vector<bool> OneStep() const {
     std::vector<bool> one_step;
-    for (const Holdable& item : problem_.items) one_step.push_back(item.is_one_step);
+    for (int i = 0; i < problem_.size(); ++i) one_step.push_back(problem_.item(i).is_one_step);
     return one_step;
   }
 
-  Assignment Restore(const std::vector<int>& memory) {
-    Assignment choice(problem_, &costs_);
-    for (size_t i = 0; i < memory.size(); ++i) {
-      if (memory[i] >= 0) choice.Set(static_cast<int>(i), memory[i]);
-    }
-    return choice;
-  }
-
   void RunSweep(const std::vector<bool>& may_hold, size_t most, bool stop_when_full) {
-    const auto memory = Sweep(problem_, may_hold, &costs_).Run(most, stop_when_full, &complete_);
-    if (memory) Accept(*memory, Restore(*memory).Cost());
+    const auto memory = Sweep(&problem_, may_hold).Run(most, stop_when_full, &complete_);
+    if (memory) Accept(*memory, Assignment(&problem_, *memory).Cost());
   }
 
   void RunGreedy() {
-    Assignment choice(problem_, &costs_);
+    Assignment choice(&problem_, std::vector<int>(At(problem_.size()), -1));
     FillGreedily(problem_, &choice);
     Accept(choice.memory(), choice.Cost());
   }
@@ -414,9 +452,8 @@ class Solver {
     result_.cost = cost;
   }
 
-  const ResidencyProblem& problem_;
   const ResidencyOptions& options_;
-  Costs costs_;
+  Problem problem_;
   ResidencyResult result_;
   bool complete_ = false;
 };

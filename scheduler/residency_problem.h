@@ -25,8 +25,9 @@ struct Holdable {
   int first_step = 0;
   int end_step = 0;
   std::vector<int> memories;  // that may hold it
-  // For each step that it makes cheaper: an upper bound of what it saves there, whatever else is
-  // held. Their sum is the value's gain.
+  // For each step that touches it (whose cost depends on whether and where it is held, apart from
+  // the room it takes), in order: an upper bound of what it saves there, whatever else is held.
+  // Their sum is the value's gain.
   std::vector<std::pair<int, double>> gains;
   // Only kOneStep asks: made by one step and used by the next one alone.
   bool is_one_step = false;
@@ -39,16 +40,21 @@ struct Held {
   auto operator<=>(const Held&) const = default;
 };
 
+// What a step is asked about.
+struct Holding {
+  std::span<const Held> touched;   // the held items that the step touches, by increasing number
+  std::span<const int64_t> bytes;  // by memory: of all items held during the step
+};
+
 constexpr double kImpossible = std::numeric_limits<double>::infinity();
 
 struct ResidencyProblem {
   std::vector<int64_t> capacity_bytes;  // by memory
   int steps = 0;
   std::vector<Holdable> items;
-  // What a step costs while these items (in increasing order of their numbers) are held in it;
-  // kImpossible if it does not fit beside them. Costs add up over the steps. Asked again and again
-  // for equal arguments: the solver does not remember.
-  std::function<double(int step, std::span<const Held> held)> cost;
+  // What a step costs while that is held in it; kImpossible if it does not fit beside it. Costs add
+  // up over the steps. The solver remembers, and asks only for what the capacities allow.
+  std::function<double(int step, const Holding& holding)> cost;
 };
 
 enum class ResidencyPolicy : uint8_t {

@@ -21,12 +21,11 @@ struct RandomProblem {
   std::vector<double> base;
 };
 
-double CostOf(const RandomProblem& p, int step, std::span<const Held> held) {
-  std::vector<int64_t> used(p.problem.capacity_bytes.size(), 0);
+double CostOf(const RandomProblem& p, int step, const Holding& holding) {
+  const std::span<const int64_t> used = holding.bytes;
   double cost = p.base[static_cast<size_t>(step)];
-  for (const Held& h : held) {
+  for (const Held& h : holding.touched) {
     const Holdable& item = p.problem.items[static_cast<size_t>(h.item)];
-    used[static_cast<size_t>(h.memory)] += item.bytes;
     for (const auto& [at, gain] : item.gains) cost -= at == step ? gain : 0;
   }
   for (size_t m = 0; m < used.size(); ++m) {
@@ -68,20 +67,22 @@ void Fill(std::mt19937* random, RandomProblem* p) {
     item.is_one_step = last == first + 1;
     problem.items.push_back(std::move(item));
   }
-  problem.cost = [p](int step, std::span<const Held> held) { return CostOf(*p, step, held); };
+  problem.cost = [p](int step, const Holding& holding) { return CostOf(*p, step, holding); };
 }
 
 double CostOfChoice(const RandomProblem& p, const std::vector<int>& memory) {
   double cost = 0;
   for (int s = 0; s < p.problem.steps; ++s) {
     std::vector<Held> held;
+    std::vector<int64_t> bytes(p.problem.capacity_bytes.size(), 0);
     for (size_t i = 0; i < memory.size(); ++i) {
       const Holdable& item = p.problem.items[i];
       if (memory[i] >= 0 && item.first_step <= s && s < item.end_step) {
         held.push_back({static_cast<int>(i), memory[i]});
+        bytes[static_cast<size_t>(memory[i])] += item.bytes;
       }
     }
-    cost += CostOf(p, s, held);
+    cost += CostOf(p, s, {held, bytes});
   }
   return cost;
 }
