@@ -369,9 +369,10 @@ Status Compile(const Options& o) {
   const Status verified = machine::VerifyProgram(*program, machine::ConstantSpaceBytes(*program));
   DLA_CHECK(verified.ok(), "program: ", verified.message());
   if (!o.output.empty()) {
-    DLA_RETURN_IF_ERROR(machine::WriteProgram(*program, o.output, [&](size_t region) {
-      return Result<std::vector<uint8_t>>(codegen::ConstantBytes(graph, *schedule, region));
-    }));
+    DLA_RETURN_IF_ERROR(machine::WriteProgram(
+        *program, o.output, [&](size_t region, const machine::ByteSink& append) {
+          return codegen::AppendConstant(graph, *schedule, region, append);
+        }));
   }
   if (o.report == "json") {
     std::fputs(scheduler::ScheduleJson(graph, *schedule).c_str(), stdout);

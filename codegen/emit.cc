@@ -334,18 +334,36 @@ Result<machine::Program> Emit(const ir::Graph& graph, const scheduler::Schedule&
   return ProgramEmitter(graph, schedule).Run();
 }
 
-std::vector<uint8_t> ConstantBytes(const ir::Graph& graph, const scheduler::Schedule& schedule,
-                                   size_t region) {
+Status AppendConstant(const ir::Graph& graph, const scheduler::Schedule& schedule, size_t region,
+                      const machine::ByteSink& append) {
   const scheduler::DramRegion& r = schedule.regions[region];
   const ir::Value& value = graph.values[At(r.root)];
-  if (r.kind != scheduler::DramKind::kPackedWeight) return ir::StoredConstant(value);
-  const scheduler::ScheduledGroup& group = schedule.groups[At(r.group)];
-  if (value.StoredType() != value.type) {
-    return PackWeights(group.nest, group.mapping, ir::StoredConstant(value));
+  std::vector<uint8_t> converted;
+  std::span<const uint8_t> stored;
+  if (value.StoredType() == value.type) {  // from where it lies, without a copy
+    stored = {value.constant->bytes, static_cast<size_t>(value.constant->size_bytes)};
+  } else {
+    converted = ir::StoredConstant(value);
+    stored = converted;
   }
-  const ir::Constant& constant = *value.constant;  // packed from where it lies, without a copy
-  return PackWeights(group.nest, group.mapping,
-                     {constant.bytes, static_cast<size_t>(constant.size_bytes)});
+  if (r.kind != scheduler::DramKind::kPackedWeight) return append(stored);
+  const scheduler::ScheduledGroup& group = schedule.groups[At(r.group)];
+  return PackWeights(group.nest, group.mapping, stored, append);
+}
+
+std::vector<uint8_t> ConstantSpace(const ir::Graph& graph, const scheduler::Schedule& schedule,
+                                   const machine::Program& program) {
+  std::vector<uint8_t> space;
+  for (size_t r = 0; r < program.regions.size(); ++r) {
+    if (program.regions[r].kind != machine::RegionKind::kConstant) continue;
+    space.resize(static_cast<size_t>(program.regions[r].address));
+    const Status status = AppendConstant(graph, schedule, r, [&](std::span<const uint8_t> bytes) {
+      space.insert(space.end(), bytes.begin(), bytes.end());
+      return Status();
+    });
+    DLA_CHECK(status.ok(), status.message());
+  }
+  return space;
 }
 
 }  // namespace dla::codegen

@@ -10,6 +10,7 @@
 
 #include "ir/graph.h"
 #include "machine/program.h"
+#include "machine/program_file.h"
 #include "scheduler/schedule.h"
 #include "support/status.h"
 
@@ -19,9 +20,12 @@ namespace dla::codegen {
 // more dimensions, axes or operands than the instruction set has.
 Result<machine::Program> Emit(const ir::Graph& graph, const scheduler::Schedule& schedule);
 
-// The bytes of one constant region of that program: a dense constant as it is, a weight packed in
-// tile order and panels.
-std::vector<uint8_t> ConstantBytes(const ir::Graph& graph, const scheduler::Schedule& schedule,
-                                   size_t region);
+// Gives the sink the bytes of one constant region of that program: a dense constant as it is, a
+// weight packed in tile order and panels, tile by tile. Fails only where the sink does.
+Status AppendConstant(const ir::Graph& graph, const scheduler::Schedule& schedule, size_t region,
+                      const machine::ByteSink& append);
+// The bytes of all constant regions at their addresses: Program::constants in memory.
+std::vector<uint8_t> ConstantSpace(const ir::Graph& graph, const scheduler::Schedule& schedule,
+                                   const machine::Program& program);
 
 }  // namespace dla::codegen

@@ -17,9 +17,11 @@ enum class Role { kGroup, kChannel, kDepth };
 
 class Packer {
  public:
-  Packer(const ir::Nest& nest, const scheduler::Mapping& mapping, std::span<const uint8_t> source)
+  Packer(const ir::Nest& nest, const scheduler::Mapping& mapping, std::span<const uint8_t> source,
+         const machine::ByteSink& append)
       : operand_(nest.operands[ir::Nest::kWeight]),
         source_(source),
+        append_(append),
         element_bytes_(TypeBytes(operand_.type, 1)) {
     const uint32_t input = scheduler::DependenceMask(nest, ir::Nest::kInput);
     const uint32_t output = scheduler::DependenceMask(nest, nest.output());
@@ -30,30 +32,28 @@ class Packer {
       const bool group = (input & output & bit) != 0;
       role_.push_back(group ? Role::kGroup : (output & bit) != 0 ? Role::kChannel : Role::kDepth);
     }
-    int64_t elements = 1;
-    for (const ir::Axis& axis : operand_.axes) elements *= axis.bound;
-    packed_.reserve(static_cast<size_t>(elements * element_bytes_));
   }
 
-  std::vector<uint8_t> Run() {
+  Status Run() {
     begin_.assign(operand_.axes.size(), 0);
     length_.assign(operand_.axes.size(), 1);
-    Tiles(0);
-    return std::move(packed_);
+    return Tiles(0);
   }
 
  private:
   // All tiles, the first axis outermost: in this order each starts where the one before it ends.
-  void Tiles(size_t axis) {
+  Status Tiles(size_t axis) {
     if (axis == operand_.axes.size()) {
+      packed_.clear();
       PackTile();
-      return;
+      return append_(packed_);
     }
     for (int64_t begin = 0; begin < operand_.axes[axis].bound; begin += block_[axis]) {
       begin_[axis] = begin;
       length_[axis] = std::min(block_[axis], operand_.axes[axis].bound - begin);
-      Tiles(axis + 1);
+      DLA_RETURN_IF_ERROR(Tiles(axis + 1));
     }
+    return {};
   }
 
   // Where the elements of an index lie: source offset without `base`, and the block of the
@@ -118,18 +118,19 @@ class Packer {
 
   const ir::Operand& operand_;
   std::span<const uint8_t> source_;
+  const machine::ByteSink& append_;
   int64_t element_bytes_;
   std::vector<int64_t> block_;
   std::vector<Role> role_;
   std::vector<int64_t> begin_, length_;
-  std::vector<uint8_t> packed_;
+  std::vector<uint8_t> packed_;  // of one tile
 };
 
 }  // namespace
 
-std::vector<uint8_t> PackWeights(const ir::Nest& nest, const scheduler::Mapping& mapping,
-                                 std::span<const uint8_t> source) {
-  return Packer(nest, mapping, source).Run();
+Status PackWeights(const ir::Nest& nest, const scheduler::Mapping& mapping,
+                   std::span<const uint8_t> source, const machine::ByteSink& append) {
+  return Packer(nest, mapping, source, append).Run();
 }
 
 }  // namespace dla::codegen

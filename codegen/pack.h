@@ -3,17 +3,18 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "ir/nest.h"
+#include "machine/program_file.h"
 #include "scheduler/mapping.h"
+#include "support/status.h"
 
 namespace dla::codegen {
 
 // The weight operand of a contraction, tile by tile (DramLayout::kPacked), each tile in panels
 // (LocalLayout::kPanels; both in machine/program.h). `source` is the dense buffer of the operand's
-// root; the result has as many elements as the operand has indices.
-std::vector<uint8_t> PackWeights(const ir::Nest& nest, const scheduler::Mapping& mapping,
-                                 std::span<const uint8_t> source);
+// root; the sink gets as many elements as the operand has indices. Fails only where the sink does.
+Status PackWeights(const ir::Nest& nest, const scheduler::Mapping& mapping,
+                   std::span<const uint8_t> source, const machine::ByteSink& append);
 
 }  // namespace dla::codegen

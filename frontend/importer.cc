@@ -221,14 +221,14 @@ void Importer::AddOutputs(const Scope& scope) {
 
 // An output is a value of that name which a node computes, or a constant.
 Status Importer::AddOutput(const std::string& name, ValueId id) {
-  const auto has = [&](const std::vector<ValueId>& ids) {
-    return std::find(ids.begin(), ids.end(), id) != ids.end();
+  const auto has_name = [&](const std::vector<ValueId>& ids) {
+    return std::any_of(ids.begin(), ids.end(),
+                       [&](ValueId i) { return graph_.values[Idx(i)].name == name; });
   };
-  const bool named = graph_.values[Idx(id)].name == name;
-  if (named && has(graph_.outputs)) return Unsupported("output '", name, "' is listed twice");
+  if (has_name(graph_.outputs)) return Unsupported("output '", name, "' is listed twice");
   // An output that is an input: a copy of the same name, which only these two may share.
-  const bool is_input = named && has(graph_.inputs);
-  if (named && !is_input) {
+  const bool is_input = has_name(graph_.inputs);
+  if (graph_.values[Idx(id)].name == name && !is_input) {
     graph_.outputs.push_back(id);
     return {};
   }

@@ -23,15 +23,18 @@
 
 namespace dla::machine {
 
-// The bytes of the constant region with this index; exactly `Region::bytes` of them.
-using ConstantBytes = std::function<Result<std::vector<uint8_t>>(size_t region)>;
+// Takes the next bytes; kIo where they cannot be written.
+using ByteSink = std::function<Status(std::span<const uint8_t> bytes)>;
+// Gives the sink the bytes of the constant region with this index, in pieces of any size; exactly
+// `Region::bytes` of them.
+using ConstantBytes = std::function<Status(size_t region, const ByteSink& append)>;
 
 // Constant regions start at multiples of this in their space.
 inline constexpr int64_t kConstantAlignBytes = 64;
 
 // Writes the program (whose `constants` are ignored) under a temporary name and renames it.
-// Constants are asked for in address order, one region at a time, and streamed. Same program and
-// constants: same bytes. kIo, or what `constant_bytes` answers.
+// Constants are asked for in address order, one region at a time, and go to the file as they come.
+// Same program and constants: same bytes. kIo, or what `constant_bytes` answers.
 Status WriteProgram(const Program& program, const std::string& path,
                     const ConstantBytes& constant_bytes);
 // The same with the constants taken from program.constants.

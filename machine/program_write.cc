@@ -130,10 +130,10 @@ Status WriteConstants(const Program& program, const ConstantBytes& constant_byte
     DLA_CHECK(region.address >= section->bytes && region.address % kConstantAlignBytes == 0,
               "constant '", region.name, "' overlaps or is not aligned");
     DLA_RETURN_IF_ERROR(stream.FillTo(region.address));
-    DLA_ASSIGN_OR_RETURN(const std::vector<uint8_t> data, constant_bytes(r));
-    DLA_CHECK(static_cast<int64_t>(data.size()) == region.bytes, "constant '", region.name,
-              "': ", data.size(), " bytes instead of ", region.bytes);
-    DLA_RETURN_IF_ERROR(stream.Append(data));
+    DLA_RETURN_IF_ERROR(
+        constant_bytes(r, [&](std::span<const uint8_t> bytes) { return stream.Append(bytes); }));
+    DLA_CHECK(section->bytes == region.address + region.bytes, "constant '", region.name,
+              "': ", section->bytes - region.address, " bytes instead of ", region.bytes);
   }
   return {};
 }
@@ -173,13 +173,12 @@ Status WriteProgram(const Program& program, const std::string& path,
 }
 
 Status WriteProgram(const Program& program, const std::string& path) {
-  return WriteProgram(program, path, [&](size_t r) -> Result<std::vector<uint8_t>> {
+  return WriteProgram(program, path, [&](size_t r, const ByteSink& append) {
     const Region& region = program.regions[r];
     const auto all = program.constants.bytes;
     DLA_CHECK(region.address <= static_cast<int64_t>(all.size()) - region.bytes, region.name);
-    const auto piece =
-        all.subspan(static_cast<size_t>(region.address), static_cast<size_t>(region.bytes));
-    return std::vector<uint8_t>(piece.begin(), piece.end());
+    return append(
+        all.subspan(static_cast<size_t>(region.address), static_cast<size_t>(region.bytes)));
   });
 }
 

@@ -145,6 +145,15 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::Open(const std::string& pa
   return std::shared_ptr<const MappedFile>(std::move(result));
 }
 
+void MappedFile::Forget(size_t begin, size_t end) const {
+  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  begin = begin / page * page;
+  end = end / page * page;
+  if (map_ != nullptr && end > begin) {
+    madvise(static_cast<uint8_t*>(map_) + begin, end - begin, MADV_DONTNEED);
+  }
+}
+
 MappedFile::~MappedFile() {
   if (map_ != nullptr) munmap(map_, bytes_.size());
 }

@@ -34,6 +34,8 @@ class MappedFile {
   MappedFile& operator=(const MappedFile&) = delete;
 
   std::span<const uint8_t> bytes() const { return bytes_; }
+  // Gives back the memory of these bytes; where they are read again, they are loaded again.
+  void Forget(size_t begin, size_t end) const;
 
  private:
   MappedFile() = default;

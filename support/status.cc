@@ -18,6 +18,9 @@ void InternalError(const char* file, int line, const std::string& what) {
   std::fprintf(stderr, "internal error: %s:%d: broken invariant: %s\nplease report this\n", file,
                line, what.c_str());
   std::fflush(nullptr);
+#ifdef DLA_FUZZERS
+  std::abort();  // so that libFuzzer keeps the input
+#endif
   std::_Exit(70);
 }
 

@@ -283,14 +283,8 @@ machine::Program ProgramOf(const LayerCase& c, const scheduler::Schedule& schedu
 machine::Program ProgramOf(const ir::Graph& graph, const scheduler::Schedule& schedule) {
   Result<machine::Program> program = codegen::Emit(graph, schedule);
   DLA_CHECK(program.ok(), program.status().message());
-  std::vector<uint8_t> constants;
-  for (size_t r = 0; r < program->regions.size(); ++r) {
-    if (program->regions[r].kind != machine::RegionKind::kConstant) continue;
-    const std::vector<uint8_t> bytes = codegen::ConstantBytes(graph, schedule, r);
-    constants.resize(At(program->regions[r].address));
-    constants.insert(constants.end(), bytes.begin(), bytes.end());
-  }
-  program->constants = machine::ConstantData::Own(std::move(constants));
+  program->constants =
+      machine::ConstantData::Own(codegen::ConstantSpace(graph, schedule, *program));
   return std::move(*program);
 }
 

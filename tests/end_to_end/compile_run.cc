@@ -35,15 +35,8 @@ Result<Compiled> CompileGraph(ir::Graph graph, const CompileOptions& options) {
                        scheduler::MakeSchedule(compiled.graph, target, options.schedule));
   DLA_ASSIGN_OR_RETURN(compiled.program, codegen::Emit(compiled.graph, compiled.schedule));
   compiled.program.values = codegen::DescribeValues(computed, compiled.graph, compiled.schedule);
-  std::vector<uint8_t> constants;
-  for (size_t r = 0; r < compiled.program.regions.size(); ++r) {
-    const machine::Region& region = compiled.program.regions[r];
-    if (region.kind != machine::RegionKind::kConstant) continue;
-    const std::vector<uint8_t> bytes = codegen::ConstantBytes(compiled.graph, compiled.schedule, r);
-    constants.resize(static_cast<size_t>(region.address));
-    constants.insert(constants.end(), bytes.begin(), bytes.end());
-  }
-  compiled.program.constants = machine::ConstantData::Own(std::move(constants));
+  compiled.program.constants = machine::ConstantData::Own(
+      codegen::ConstantSpace(compiled.graph, compiled.schedule, compiled.program));
   DLA_RETURN_IF_ERROR(machine::VerifyProgram(compiled.program));
   return compiled;
 }

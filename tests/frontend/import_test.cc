@@ -293,6 +293,32 @@ TEST(Import, ConstantNodesOfAllForms) {
   EXPECT_EQ(z.shape, (ir::Shape{2, 1}));
 }
 
+// A name can be listed once, be it an input's, a constant's or that of a result.
+TEST(Import, OutputsListedTwice) {
+  for (const char* name : {"x", "y"}) {
+    onnx::ModelProto model = ReluModel({"2"});
+    onnx::GraphProto* graph = model.mutable_graph();
+    graph->clear_output();
+    for (int i = 0; i < 3; ++i) graph->add_output()->set_name(name);
+    const auto outcome = Import(model);
+    EXPECT_EQ(outcome.code, ErrorCode::kUnsupported) << name;
+    EXPECT_NE(outcome.message.find("listed twice"), std::string::npos) << outcome.message;
+  }
+}
+
+// An input without elements that is an output keeps its name at both ends.
+TEST(Import, AnEmptyInputMayBeAnOutput) {
+  onnx::ModelProto model = ReluModel({"0"});
+  model.mutable_graph()->add_output()->set_name("x");
+  const auto outcome = Import(model);
+  ASSERT_EQ(outcome.code, ErrorCode::kOk) << outcome.message;
+  const ir::Graph& graph = outcome.graph;
+  ASSERT_EQ(graph.inputs.size(), 1U);
+  ASSERT_EQ(graph.outputs.size(), 2U);
+  EXPECT_EQ(graph.values[ir::Idx(graph.inputs[0])].name, "x");
+  EXPECT_EQ(graph.values[ir::Idx(graph.outputs[1])].name, "x");
+}
+
 // Results without a name are absent: no later node can read them, and there may be many.
 TEST(Import, ResultsWithoutANameAreAbsent) {
   onnx::ModelProto model = ReluModel({"2"});

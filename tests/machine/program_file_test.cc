@@ -92,20 +92,34 @@ TEST(ProgramFile, ConstantsAreAskedForInAddressOrder) {
   Program program = sample::MakeProgram();
   std::swap(program.regions[1], program.regions[2]);
   std::vector<size_t> asked;
-  const auto constant = [&](size_t r) -> Result<std::vector<uint8_t>> {
+  const auto constant = [&](size_t r, const ByteSink& append) {
     asked.push_back(r);
-    return std::vector<uint8_t>(static_cast<size_t>(program.regions[r].bytes), 7);
+    return append(std::vector<uint8_t>(static_cast<size_t>(program.regions[r].bytes), 7));
   };
   ASSERT_TRUE(WriteProgram(program, TempPath("order.bin"), constant).ok());
   EXPECT_EQ(asked, (std::vector<size_t>{2, 1}));
 }
 
+TEST(ProgramFile, ConstantsMayComeInPieces) {
+  const Program program = sample::MakeProgram();
+  const std::string path = TempPath("pieces.bin");
+  const auto constant = [&](size_t r, const ByteSink& append) -> Status {
+    const Region& region = program.regions[r];
+    for (int64_t i = 0; i < region.bytes; ++i) {
+      DLA_RETURN_IF_ERROR(
+          append(program.constants.bytes.subspan(static_cast<size_t>(region.address + i), 1)));
+    }
+    return {};
+  };
+  ASSERT_TRUE(WriteProgram(program, path, constant).ok());
+  EXPECT_EQ(*ReadFile(path), SampleFile());
+}
+
 TEST(ProgramFile, AFailureLeavesTheOldFile) {
   const std::string path = TempPath("old.bin");
   ASSERT_TRUE(WriteTextFile(path, "old").ok());
-  const Status status =
-      WriteProgram(sample::MakeProgram(), path,
-                   [](size_t) -> Result<std::vector<uint8_t>> { return Malformed("no weights"); });
+  const Status status = WriteProgram(
+      sample::MakeProgram(), path, [](size_t, const ByteSink&) { return Malformed("no weights"); });
   EXPECT_EQ(status.message(), "no weights");
   EXPECT_EQ(*ReadTextFile(path), "old");
 }
