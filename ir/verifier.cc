@@ -275,14 +275,15 @@ class Verifier {
     }
   }
 
-  bool Mark(const Value& value, size_t axis, int64_t at, std::vector<bool>* written) {
-    if (axis == value.shape.size()) {
-      if ((*written)[Idx(at)]) return false;
-      (*written)[Idx(at)] = true;
-      return true;
-    }
-    for (int64_t i = 0; i < value.shape[axis]; ++i) {
-      if (!Mark(value, axis + 1, at + i * value.storage.strides[axis], written)) return false;
+  // There may be hundreds of millions of elements: rows, not elements, are calls.
+  static bool Mark(const Value& value, size_t axis, int64_t at, std::vector<bool>* written) {
+    const bool is_row = axis + 1 >= value.shape.size();
+    const int64_t extent = value.shape.empty() ? 1 : value.shape[axis];
+    const int64_t stride = value.shape.empty() ? 0 : value.storage.strides[axis];
+    for (int64_t i = 0; i < extent; ++i, at += stride) {
+      if (is_row && (*written)[Idx(at)]) return false;
+      if (is_row) (*written)[Idx(at)] = true;
+      if (!is_row && !Mark(value, axis + 1, at, written)) return false;
     }
     return true;
   }
