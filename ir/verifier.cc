@@ -5,6 +5,7 @@
 
 #include "ir/op.h"
 #include "ir/tensor.h"
+#include "support/checked.h"
 
 namespace dla::ir {
 namespace {
@@ -265,9 +266,9 @@ class Verifier {
         continue;
       }
       if (values.size() == 1 && values[0] == root) continue;
-      std::vector<bool> written(Idx(ElementCount(Of(root).shape)));
+      std::vector<uint64_t> written(Idx(CeilDiv(ElementCount(Of(root).shape), 64)));
       for (const ValueId id : values) {
-        if (!Mark(Of(id), 0, Of(id).storage.offset, &written)) {
+        if (!Mark(Of(id), 0, Of(id).storage.offset, written.data())) {
           Fault("value '", Of(id).name, "' is written over elements of '", Of(root).name,
                 "' that are written already");
         }
@@ -275,15 +276,21 @@ class Verifier {
     }
   }
 
-  // There may be hundreds of millions of elements: rows, not elements, are calls.
-  static bool Mark(const Value& value, size_t axis, int64_t at, std::vector<bool>* written) {
-    const bool is_row = axis + 1 >= value.shape.size();
+  // A bit an element: there may be hundreds of millions, and every pass is followed by this.
+  static bool Mark(const Value& value, size_t axis, int64_t at, uint64_t* written) {
     const int64_t extent = value.shape.empty() ? 1 : value.shape[axis];
     const int64_t stride = value.shape.empty() ? 0 : value.storage.strides[axis];
+    if (axis + 1 < value.shape.size()) {
+      for (int64_t i = 0; i < extent; ++i, at += stride) {
+        if (!Mark(value, axis + 1, at, written)) return false;
+      }
+      return true;
+    }
     for (int64_t i = 0; i < extent; ++i, at += stride) {
-      if (is_row && (*written)[Idx(at)]) return false;
-      if (is_row) (*written)[Idx(at)] = true;
-      if (!is_row && !Mark(value, axis + 1, at, written)) return false;
+      uint64_t& word = written[at / 64];
+      const uint64_t bit = uint64_t{1} << (at % 64);
+      if ((word & bit) != 0) return false;
+      word |= bit;
     }
     return true;
   }

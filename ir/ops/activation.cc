@@ -99,13 +99,15 @@ int EmitThresholdedRelu(const AttributeMap& attributes, std::span<const int> x, 
   return w->Select(w->Test(MicroOp::kLess, alpha, x[0]), x[0], w->Like(x[0], 0));
 }
 
+// The bounds are fractions, also of integers: those are compared and moved as f64.
 int EmitShrink(const AttributeMap& attributes, std::span<const int> x, MicroWriter* w) {
   const double lambda = Number(attributes, "lambd", 0.5f);
-  const int bias = w->Like(x[0], Number(attributes, "bias", 0));
-  const int low = w->Test(MicroOp::kLess, x[0], w->Like(x[0], -lambda));
-  const int high = w->Test(MicroOp::kLess, w->Like(x[0], lambda), x[0]);
-  const int inner = w->Select(high, w->Sub(x[0], bias), w->Like(x[0], 0));
-  return w->Select(low, w->Add(x[0], bias), inner);
+  const int value = w->IsFloat(x[0]) ? x[0] : w->Cast(x[0], ElementType::kF64);
+  const int bias = w->Like(value, Number(attributes, "bias", 0));
+  const int low = w->Test(MicroOp::kLess, value, w->Like(value, -lambda));
+  const int high = w->Test(MicroOp::kLess, w->Like(value, lambda), value);
+  const int inner = w->Select(high, w->Sub(value, bias), w->Like(value, 0));
+  return w->Cast(w->Select(low, w->Add(value, bias), inner), w->TypeOf(x[0]));
 }
 
 int EmitPRelu(const AttributeMap&, std::span<const int> x, MicroWriter* w) {

@@ -143,6 +143,11 @@ Status InferGemm(const Graph& graph, const Node& node, std::vector<TensorType>* 
     return Malformed("the operands have ranks ", a.shape.size(), " and ", b.shape.size(),
                      "; both must be matrices");
   }
+  const ElementType last = HasInput(node, 2) ? InputValue(graph, node, 2).type : b.type;
+  if (a.type != b.type || b.type != last) {
+    return Malformed("the operands have types ", TypeName(a.type), ", ", TypeName(b.type), " and ",
+                     TypeName(last));
+  }
   DLA_ASSIGN_OR_RETURN(const MatMulShape shape, Resolve(CanonicalGemm(node), a.shape, b.shape));
   const Shape result = {shape.e, shape.m};
   if (HasInput(node, 2)) {

@@ -337,6 +337,9 @@ TEST(Operators, RefusalsSayWhatIsWrong) {
             "attribute 'strides' has the entry 0; 1 to 2147483648 are possible");
   EXPECT_EQ(message("Add", {x, w}, {}),
             "the operands have shapes 1x4x8x8 and 2x4x3x3, which do not broadcast");
+  const ValueId matrix = b.Floats("m", {2, 2}, {1, 2, 3, 4});
+  EXPECT_EQ(message("Gemm", {matrix, matrix, b.Ints("c", {1, 2})}, {}),
+            "the operands have types f32, f32 and i64");
   EXPECT_EQ(message("Transpose", {x}, {{"perm", Shape{0, 1}}}),
             "attribute 'perm' is no permutation of the 4 axes of the input");
   EXPECT_EQ(message("Softmax", {x}, {{"axis", int64_t{4}}}),
