@@ -92,6 +92,7 @@ ResidencyResult SolveResidency(const ResidencyProblem& problem, const ResidencyO
 struct ResidencyBound {
   double savings = 0;
   std::vector<double> price;  // by step: cost saved by one further byte there
+  std::vector<double> held;   // by item: the share of it that the flow holds
 };
 
 // The linear relaxation with all memories pooled, which is a flow: `capacity` units pass through

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "scheduler/cycle_bound.h"
 #include "scheduler/predict.h"
 #include "scheduler/residency_problem.h"
 #include "scheduler/value_flow.h"
@@ -66,6 +67,9 @@ class Bounder {
     for (size_t g = 0; g < nests_.size(); ++g) compute += Compute(g);
     cycles = std::max({cycles, compute, Bus(bound.dram_bytes)});
     bound.cycles = static_cast<int64_t>(std::floor(cycles + 1e-3));
+    if (const auto least = BoundCycles(graph_, nests_, schedule_)) {
+      bound.cycles = std::max(bound.cycles, *least);
+    }
     return bound;
   }
 
