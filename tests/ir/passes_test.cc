@@ -193,14 +193,14 @@ TEST(Layout, ConcatOfNeighboursIsAView) {
   const ValueId p = b.Conv("p", x, 2, 3), q = b.Conv("q", x, 2, 2);
   const ValueId two = b.Node("Concat", "two", {p, q}, {{"axis", int64_t{1}}});
   const ValueId r = b.Conv("r", two, 5, 4);
-  const ValueId three = b.Node("Concat", "three", {p, q, r}, {{"axis", int64_t{1}}});
   const ValueId last = b.Node("Concat", "last", {q, r}, {{"axis", int64_t{1}}});
   const ValueId other = b.Node("Concat", "other", {r, q}, {{"axis", int64_t{1}}});
+  const ValueId three = b.Node("Concat", "three", {p, q, r}, {{"axis", int64_t{1}}});
   const Graph graph =
       b.Build({b.Conv("u", three, 9, 1), b.Conv("v", last, 6, 1), b.Conv("w", other, 6, 1)});
   const Graph after = After(graph, "layout");
   // Only `other` has its operands in another order.
-  EXPECT_EQ(Ops(after), "Conv Conv Conv Conv Conv Copy Copy Conv");
+  EXPECT_EQ(Ops(after), "Conv Conv Conv Copy Copy Conv Conv Conv");
   for (const Value& value : after.values) {
     if (value.name == "two") {
       EXPECT_EQ(after.values[Idx(value.storage.root)].name, "three");
