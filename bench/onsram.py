@@ -32,13 +32,16 @@ class Table:
         self.cells = {}  # by network, size, fuse: by policy
 
     def measure(self):
+        sizes = self.bench.options.sizes.split(",")
         for network in self.bench.networks(NETWORKS):
-            for size in self.bench.options.sizes.split(","):
+            for size in sizes:
                 for fuse in self.bench.options.fuse.split(","):
                     cell = {}
                     for policy in POLICIES:
+                        # Without limits the size does not matter.
+                        pool = sizes[-1] if policy == "infinite" else size
                         cell[policy] = self.bench.measure(
-                            network, "onsram", {"pool": size},
+                            network, "onsram", {"pool": pool},
                             ["--optimize", "latency", "--precision", "f16", "--fuse", fuse,
                              "--residency", policy])
                     self.cells[network.name, size, fuse] = cell

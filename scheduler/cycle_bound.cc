@@ -102,9 +102,12 @@ class Bounder {
       if (!in_parts_ && LeastBytes(root, touches) > largest) continue;
       for (size_t i = 0; i + 1 < touches.size(); ++i) {
         segments_.push_back({touches[i], touches[i + 1], root});
+        // The group that reads it last may put its output in its place.
+        const int end = touches[i + 1];
+        const bool ends = TakenOver(graph_, nests_, flows_, end) != root || end == touches[i];
         problem_.items.push_back({.bytes = LeastBytes(root, touches),
                                   .first_step = touches[i],
-                                  .end_step = touches[i + 1] + 1,
+                                  .end_step = ends ? end + 1 : end,
                                   .memories = memories});
       }
       AddPlayer(root, flow);

@@ -33,6 +33,8 @@ class Planner {
     for (size_t i = 0; i < candidates_.size(); ++i) {
       by_root_[At(candidates_[i].root)] = static_cast<int>(i);
     }
+    for (int g = 0; g < static_cast<int>(nests.size()); ++g) segments_.push_back({{g, g + 1}});
+    NumberSegments();
   }
 
   Result<ResidencyPlan> Run(const std::function<void(size_t, size_t)>& progress) {
@@ -146,12 +148,27 @@ class Planner {
       items_.push_back(static_cast<int>(i));
       problem.items.push_back(std::move(item));
     }
+    for (size_t i = 0; i < items_.size(); ++i) problem.items[i].over = ItemOf(OverOf(items_[i]));
     problem.cost = [this](int step, const Holding& holding) {
       const Segment& segment = segments_[At(step)];
       return segment.lines == 0 ? GroupCost(segment.groups.first, holding)
                                 : CascadeCost(segment, holding);
     };
     return problem;
+  }
+
+  // The candidate whose place this one may take, -1: none. A cascade runs its groups in turns.
+  int OverOf(int i) const {
+    const Candidate& candidate = candidates_[At(i)];
+    const bool alone = segments_[At(segment_of_[At(candidate.first_group)])].lines == 0;
+    return alone ? candidate.over : -1;
+  }
+
+  // The problem's item that is this candidate, or -1.
+  int ItemOf(int candidate) const {
+    const auto it = std::lower_bound(items_.begin(), items_.end(), candidate);
+    const bool is_one = it != items_.end() && *it == candidate;
+    return is_one ? static_cast<int>(it - items_.begin()) : -1;
   }
 
   double Cost(int g, const machine::Counters& counters) const {
@@ -232,7 +249,10 @@ class Planner {
     for (const auto& [i, memory] : pinned_) {
       const Candidate& candidate = candidates_[At(i)];
       if (candidate.end_group <= groups.first || candidate.first_group >= groups.end) continue;
-      taken.bytes[At(memory)] += candidate.reserved_bytes;
+      const auto over = pinned_.find(OverOf(i));
+      const bool shares =
+          over != pinned_.end() && over->second == memory && groups.first == candidate.first_group;
+      if (!shares) taken.bytes[At(memory)] += candidate.reserved_bytes;
       if (Touches(candidate.root, groups)) taken.whole_in[candidate.root] = memory;
     }
     return taken;
@@ -294,7 +314,10 @@ class Planner {
     question.bytes.assign(searcher_.target().memories.size(), 0);
     for (const Held& h : held) {
       const Candidate& candidate = candidates_[At(items_[At(h.item)])];
-      question.bytes[At(h.memory)] += candidate.reserved_bytes;
+      const bool begins = groups.first == candidate.first_group;
+      const Held over = {begins ? ItemOf(OverOf(items_[At(h.item)])) : -1, h.memory};
+      if (std::find(held.begin(), held.end(), over) == held.end())
+        question.bytes[At(h.memory)] += candidate.reserved_bytes;
       if (Touches(candidate.root, groups)) question.touched.push_back(h);
     }
     return question;
@@ -323,11 +346,15 @@ class Planner {
   ResidencyPlan Write(const ResidencyResult& result) {
     ResidencyPlan plan;
     for (size_t i = 0; i < result.memory.size(); ++i) {
-      if (result.memory[i] >= 0) {
-        AddResident(candidates_[At(items_[i])], result.memory[i], &plan);
-      }
+      if (result.memory[i] < 0) continue;
+      const int over = ItemOf(OverOf(items_[i]));
+      const bool takes_over = over >= 0 && result.memory[At(over)] == result.memory[i];
+      AddResident(items_[i], result.memory[i], takes_over, &plan);
     }
-    for (const auto& [i, memory] : pinned_) AddResident(candidates_[At(i)], memory, &plan);
+    for (const auto& [i, memory] : pinned_) {
+      const auto over = pinned_.find(OverOf(i));
+      AddResident(i, memory, over != pinned_.end() && over->second == memory, &plan);
+    }
     const std::vector<std::vector<Held>> held = HeldByGroup(result);
     for (const Segment& segment : segments_) {
       const int first = segment.groups.first;
@@ -347,13 +374,16 @@ class Planner {
     return plan;
   }
 
-  void AddResident(const Candidate& candidate, int memory, ResidencyPlan* plan) const {
+  void AddResident(int i, int memory, bool takes_over, ResidencyPlan* plan) const {
+    const Candidate& candidate = candidates_[At(i)];
     const GroupSpan life = LifeOfCandidate(candidate);
-    plan->residents.push_back({.root = candidate.root,
-                               .memory = memory,
-                               .bytes = candidate.bytes,
-                               .first_group = life.first,
-                               .end_group = life.end});
+    plan->residents.push_back(
+        {.root = candidate.root,
+         .memory = memory,
+         .bytes = candidate.bytes,
+         .first_group = life.first,
+         .end_group = life.end,
+         .over = takes_over ? candidates_[At(candidate.over)].root : ir::kNoValue});
   }
 
   // --- Cascades ---

@@ -112,12 +112,18 @@ ResidencyBound BoundResidency(const ResidencyProblem& problem, int most_paths) {
     for (const auto& step_gain : item.gains) gain += step_gain.second;
     return gain;
   };
+  // Where another may take its place, an item's last step is left out.
+  std::vector<int> end_step;
+  for (const Holdable& item : problem.items) end_step.push_back(item.end_step);
+  for (const Holdable& item : problem.items) {
+    if (item.over >= 0) --end_step[At(item.over)];
+  }
   std::vector<std::optional<size_t>> arcs(problem.items.size());
   for (size_t i = 0; i < arcs.size(); ++i) {
     const Holdable& item = problem.items[i];
     if (!can_stay(item) || gain_of(item) <= 0 || item.bytes <= 0) continue;
     const double bytes = static_cast<double>(item.bytes);
-    arcs[i] = flow.Add(item.first_step, item.end_step, bytes, gain_of(item) / bytes);
+    arcs[i] = flow.Add(item.first_step, end_step[i], bytes, gain_of(item) / bytes);
   }
   flow.Push(capacity, most_paths);
   ResidencyBound bound = {.price = flow.Prices()};
@@ -126,10 +132,11 @@ ResidencyBound BoundResidency(const ResidencyProblem& problem, int most_paths) {
     bound.held.push_back(arcs[i] ? flow.Through(*arcs[i]) / bytes : 0);
   }
   for (const double price : bound.price) bound.savings += price * capacity;
-  for (const Holdable& item : problem.items) {
+  for (size_t i = 0; i < arcs.size(); ++i) {
+    const Holdable& item = problem.items[i];
     if (!can_stay(item)) continue;
     double worth = gain_of(item);
-    for (int s = item.first_step; s < item.end_step; ++s) {
+    for (int s = item.first_step; s < end_step[i]; ++s) {
       worth -= bound.price[At(s)] * static_cast<double>(item.bytes);
     }
     bound.savings += std::max(0.0, worth);
