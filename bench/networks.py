@@ -4,6 +4,7 @@ Needs the folder of shared data: its tools make inputs, generated networks and O
 outputs, and judge what comes out of the emulator.
 """
 import argparse
+import fnmatch
 import hashlib
 import json
 import os
@@ -13,6 +14,12 @@ import sys
 FILES = ["blazeface_front", "ppocr_v2_cls", "ultraface_rfb_320", "yunet_s_320", "mnist_cntk"]
 GENERATED = ["resnet18", "resnet18_bn", "mobilenet_v2"]
 TARGETS = ["edge32", "edge32-unified", "edge32-ideal", "edge32-ideal-unified"]
+# All bundled targets that compute in floating point.
+FLOAT_TARGETS = TARGETS + ["edge32-ws", "edge32-is", "onsram", "tpu256", "meta-df"]
+# Of the generated networks, those that compute in floating point, without loops and states.
+FLOAT_GENERATED = ["resnet*", "vgg*", "alexnet*", "squeezenet*", "mobilenet*", "efficientnet*",
+                   "googlenet", "densenet*", "unet*", "yolov8n_*", "deeplab*", "espcn*", "style*",
+                   "convnext*", "vit_*", "swin*", "mlp_mixer*", "bert_*", "kws_conv1d", "tiny_*"]
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
@@ -54,14 +61,29 @@ class Bench:
         self._cells = None
 
     def networks(self, names):
-        """The networks of these names (and of --only), in this order."""
-        chosen = [n for n in names if not self.options.only or n in self.options.only]
-        return [self._from_file(n) if n in FILES else self._generated(n) for n in chosen]
+        """The networks of these names (and of --only), in this order, one at a time."""
+        from nets import catalog
+        for name in names:
+            if not self.options.only or name in self.options.only:
+                yield self._generated(name) if name in catalog.NETS else self._from_file(name)
+
+    def float_networks(self):
+        """The names of all networks that compute in floating point, files before generated ones."""
+        import fetch_models
+        from nets import catalog
+        files = fetch_models.select(fetch_models.load_manifest(self._manifest()), kinds=["float-conv"])
+        is_float = lambda net: net["quant"] is None and any(
+            fnmatch.fnmatch(net["name"], pattern) for pattern in FLOAT_GENERATED)
+        return ([entry["name"] for entry in files] +
+                [net["name"] for net in catalog.NETS.values() if is_float(net)])
+
+    def _manifest(self):
+        return os.path.join(self.options.data, "models", "manifest.json")
 
     def _from_file(self, name):
         import fetch_models
         from make_inputs import make_inputs
-        manifest = os.path.join(self.options.data, "models", "manifest.json")
+        manifest = self._manifest()
         entry = fetch_models.select(fetch_models.load_manifest(manifest), [name])[0]
         path = fetch_models.model_path(entry, manifest)
         if path is None:
@@ -83,9 +105,12 @@ class Bench:
             gen_models.generate(name, path + ".part")
             os.replace(path + ".part", path)
         inputs = catalog.NETS[name]["feeds"]("0")
+        described = gen_models.load_manifest()["models"].get(name, {}).get("inputs", [])
+        symbolic = any(isinstance(size, str) for given in described for size in given["shape"])
         return Network(name, path, inputs, lambda: self.tools.ort_reference(path, inputs).outputs,
                        lambda outputs, expected: run_generated.judge(
-                           outputs, {"ORT": expected}, catalog.NETS[name]["tol"]))
+                           outputs, {"ORT": expected}, catalog.NETS[name]["tol"]),
+                       shapes={k: v.shape for k, v in inputs.items()} if symbolic else None)
 
     def file(self, name):
         return os.path.join(self.options.work, name)

@@ -45,6 +45,7 @@ struct Options {
   int64_t place_nodes = scheduler::PlacementOptions().node_budget;
   std::string explain;
   std::string search = "exact", space = "all";
+  std::string multiply = "best";
   std::vector<std::string> disabled_rules;
   int64_t search_budget = scheduler::SearchOptions().budget;
   size_t top = 5;
@@ -86,6 +87,10 @@ void Describe(CLI::App* app, Options* o) {
   app->add_option("--disable-rule", o->disabled_rules,
                   "search without this pruning rule (docs/SCHEDULER.md); slower, same result")
       ->type_name("NAME");
+  app->add_option("--multiply", o->multiply,
+                  "convolutions in groups: best (default, by cost), array (group by group), packed "
+                  "(groups side by side) or vector")
+      ->type_name("HOW");
   app->add_option("--search-budget", o->search_budget,
                   "evaluations after which a group's search ends unproven (default 200000)")
       ->type_name("N")
@@ -194,6 +199,7 @@ std::string CommandLineOf(const Options& o) {
   if (o.search != defaults.search) text += " --search " + o.search;
   if (o.space != defaults.space) text += " --space " + o.space;
   for (const std::string& rule : o.disabled_rules) text += " --disable-rule " + rule;
+  if (o.multiply != defaults.multiply) text += " --multiply " + o.multiply;
   if (o.search_budget != defaults.search_budget) {
     text += " --search-budget " + std::to_string(o.search_budget);
   }
@@ -210,6 +216,11 @@ Result<scheduler::ScheduleOptions> ScheduleOptionsOf(const Options& o) {
   DLA_ASSIGN_OR_RETURN(options.search,
                        scheduler::ParseSearchOptions(o.search, o.space, o.disabled_rules));
   options.search.budget = o.search_budget;
+  const auto multiply = scheduler::ParseMultiplyBy(o.multiply);
+  if (!multiply) {
+    return Usage("--multiply ", o.multiply, ": best, array, packed or vector expected");
+  }
+  options.multiply = *multiply;
   const auto residency = scheduler::ParseResidencyPolicy(o.residency);
   if (!residency) {
     return Usage("--residency ", o.residency,

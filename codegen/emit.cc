@@ -175,6 +175,12 @@ class ProgramEmitter {
                      .stride = operand.gather->stride};
     }
     if (packed) desc.local_layout = machine::LocalLayout::kPanels;
+    if (const auto& diagonal = operand.diagonal) {
+      desc.diagonal = {.channel_dim = static_cast<uint8_t>(diagonal->channel_dimension),
+                       .depth_dim = static_cast<uint8_t>(diagonal->depth_dimension),
+                       .channels = diagonal->channels,
+                       .depths = diagonal->depths};
+    }
     // A drained output lies where the accumulators lie, a moved value where it was loaded.
     int buffer = o;
     if (o == group.nest.output() && scheduler::DrainsInPlace(group.nest, group.mapping)) {

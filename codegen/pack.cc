@@ -56,33 +56,56 @@ class Packer {
     }
   }
 
-  // Source offsets (in elements) of all indices of the tile along the axes of one role, in axis
-  // order, without `base`.
-  std::vector<int64_t> Offsets(Role role) const {
-    std::vector<int64_t> offsets = {0};
+  // Where the elements of an index lie: source offset without `base`, and the block of the
+  // diagonal.
+  struct Place {
+    int64_t offset = 0, block = 0;
+  };
+
+  Place PlaceOf(size_t axis, int64_t index) const {
+    const int64_t stride = operand_.axes[axis].stride;
+    const std::vector<ir::Term>& terms = operand_.axes[axis].terms;
+    if (!operand_.diagonal || terms.empty()) return {index * stride, 0};
+    const ir::Diagonal& diagonal = *operand_.diagonal;
+    const int dimension = terms[0].dimension;
+    if (dimension == diagonal.channel_dimension) return {index * stride, index / diagonal.channels};
+    if (dimension != diagonal.depth_dimension) return {index * stride, 0};
+    return {index % diagonal.depths * stride, index / diagonal.depths};
+  }
+
+  // Of all indices of the tile along the axes of one role, in axis order.
+  std::vector<Place> Places(Role role) const {
+    std::vector<Place> places = {{}};
     for (size_t a = 0; a < role_.size(); ++a) {
       if (role_[a] != role) continue;
-      std::vector<int64_t> longer;
-      for (const int64_t offset : offsets) {
+      std::vector<Place> longer;
+      for (const Place& place : places) {
         for (int64_t i = begin_[a]; i < begin_[a] + length_[a]; ++i) {
-          longer.push_back(offset + i * operand_.axes[a].stride);
+          const Place along = PlaceOf(a, i);
+          longer.push_back({place.offset + along.offset, place.block + along.block});
         }
       }
-      offsets = std::move(longer);
+      places = std::move(longer);
     }
-    return offsets;
+    return places;
   }
 
   void PackTile() {
-    const std::vector<int64_t> groups = Offsets(Role::kGroup);
-    const std::vector<int64_t> channels = Offsets(Role::kChannel);
-    const std::vector<int64_t> depth = Offsets(Role::kDepth);
+    const std::vector<Place> groups = Places(Role::kGroup);
+    const std::vector<Place> channels = Places(Role::kChannel);
+    const std::vector<Place> depth = Places(Role::kDepth);
     constexpr size_t kWidth = static_cast<size_t>(machine::kPanelWidth);
-    for (const int64_t g : groups) {
+    for (const Place& g : groups) {
       for (size_t panel = 0; panel < channels.size(); panel += kWidth) {
         const size_t end = std::min(panel + kWidth, channels.size());
-        for (const int64_t k : depth) {
-          for (size_t m = panel; m < end; ++m) Append(operand_.base + g + k + channels[m]);
+        for (const Place& k : depth) {
+          for (size_t m = panel; m < end; ++m) {
+            if (k.block == channels[m].block) {
+              Append(operand_.base + g.offset + k.offset + channels[m].offset);
+            } else {
+              packed_.resize(packed_.size() + static_cast<size_t>(element_bytes_), 0);
+            }
+          }
         }
       }
     }

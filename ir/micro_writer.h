@@ -37,7 +37,7 @@ class MicroWriter {
   int Div(int a, int b) { return Op(MicroOp::kDiv, a, b); }
   // With a constant of the same type.
   int Plus(int a, double number) { return Add(a, Like(a, number)); }
-  int Times(int a, double number) { return Mul(a, Like(a, number)); }
+  int Times(int a, double number) { return number == 1 ? a : Mul(a, Like(a, number)); }
   int Over(int a, double number) { return Div(a, Like(a, number)); }
 
   // The value as it is after being stored as this type: integers that are narrower wrap.

@@ -48,6 +48,17 @@ struct Gather {
   int64_t stride = 1;  // elements between them
 };
 
+// The weights of several groups of a contraction side by side (ir/packed_groups.h): they have an
+// element where channel / channels == depth / depths, the indices along the two dimensions.
+// Elsewhere a zero lies in memory, and the array does not multiply. The weight's axis along the
+// depth counts modulo `depths` in the buffer of its root.
+struct Diagonal {
+  int channel_dimension = 0;  // of weight and output
+  int depth_dimension = 0;    // of input and weight
+  int64_t channels = 1;       // of one group
+  int64_t depths = 1;
+};
+
 struct Operand {
   ValueId value = kNoValue;  // storage.root gives the DRAM buffer
   OperandClass cls = OperandClass::kVector;
@@ -61,6 +72,7 @@ struct Operand {
   // Known at compile time; a contraction's weights are packed in tile order.
   bool is_constant = false;
   std::optional<Gather> gather;
+  std::optional<Diagonal> diagonal;  // of a contraction's constant weights
   // Exists only on chip, for the time of the group: the running value of a reduction whose
   // dimensions are cut (scheduler/phases.h). It has no value and is never transferred.
   bool is_local = false;

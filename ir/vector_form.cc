@@ -25,6 +25,7 @@ bool Reduces(const Nest& nest) {
 
 std::optional<Nest> VectorForm(const Nest& contraction) {
   if (contraction.anchor != Anchor::kContraction || !Reduces(contraction)) return std::nullopt;
+  if (contraction.operands[Nest::kWeight].diagonal) return std::nullopt;
   if (!IsF32(contraction.operands[Nest::kInput]) || !IsF32(contraction.operands[Nest::kWeight])) {
     return std::nullopt;
   }

@@ -259,6 +259,7 @@ class Assembler {
                        line->TakeWord("stride") && line->Number(&gather.stride),
                    "gather operand N bound N stride N");
     }
+    if (word == "diagonal") return DiagonalLine(line, &operand.diagonal.emplace());
     if (word != "place") return Malformed("'", word, "' is no line of an operand");
     const int layout = Find<2>({"dense", "panels"}, line->Word());
     if (layout >= 0) operand.local_layout = static_cast<LocalLayout>(layout);
@@ -277,6 +278,18 @@ class Assembler {
     return Check(good && masked,
                  "place dense|panels memory \"NAME\" address N slot N ring N generation (D, ...) "
                  "[resident] [rolling (D, ...)]");
+  }
+
+  Status DiagonalLine(TextCursor* line, DiagonalDesc* diagonal) {
+    const auto channel = Dim(line);
+    const bool has_channels = channel && line->Number(&diagonal->channels);
+    const auto depth = has_channels ? Dim(line) : std::nullopt;
+    if (!depth || !line->Number(&diagonal->depths)) {
+      return Check(false, "diagonal CHANNEL_DIMENSION N DEPTH_DIMENSION N");
+    }
+    diagonal->channel_dim = *channel;
+    diagonal->depth_dim = *depth;
+    return Status();
   }
 
   // [N*]D + ... [+ N | - N] of N dram N local N

@@ -158,6 +158,11 @@ class Printer {
       out_ << "    gather operand " << static_cast<int>(o.gather->indices) << " bound "
            << o.gather->bound << " stride " << o.gather->stride << "\n";
     }
+    if (o.diagonal) {
+      out_ << "    diagonal " << DimText(group, o.diagonal->channel_dim) << " "
+           << o.diagonal->channels << " " << DimText(group, o.diagonal->depth_dim) << " "
+           << o.diagonal->depths << "\n";
+    }
     out_ << "    place " << (o.local_layout == LocalLayout::kDense ? "dense" : "panels")
          << " memory " << MemoryText(o.memory) << " address " << o.address << " slot "
          << o.slot_bytes << " ring " << static_cast<int>(o.ring_slots) << " generation "

@@ -197,6 +197,17 @@ struct GatherDesc {
   bool operator==(const GatherDesc&) const = default;
 };
 
+// Block-diagonal weights: an element counts where channel / channels == depth / depths, the indices
+// (not those of the tile) along two dimensions. Whatever lies elsewhere in the tile the array
+// reads, but does not multiply with.
+struct DiagonalDesc {
+  uint8_t channel_dim = 0;  // of weight and accumulator
+  uint8_t depth_dim = 0;    // of input and weight
+  int64_t channels = 1;     // > 0
+  int64_t depths = 1;       // > 0
+  bool operator==(const DiagonalDesc&) const = default;
+};
+
 struct OperandDesc {
   std::string value;  // the ONNX value it is or belongs to, for reports and messages
   OperandClass cls = OperandClass::kVector;
@@ -211,6 +222,7 @@ struct OperandDesc {
   uint32_t region = 0;
   int64_t dram_base = 0;  // elements from the region's start
   std::optional<GatherDesc> gather;
+  std::optional<DiagonalDesc> diagonal;  // the weight of array instructions only
   // On-chip side
   uint8_t memory = 0;
   LocalLayout local_layout = LocalLayout::kDense;

@@ -108,6 +108,19 @@ void DescribeOperand(A& a, O& o) {
     o.gather = gathers ? std::optional(gather) : std::nullopt;
     if (!gathers && !(gather == GatherDesc{})) a.Fail("gathered", "is no, but there is more of it");
   }
+  bool is_diagonal = o.diagonal.has_value();
+  DiagonalDesc diagonal = o.diagonal.value_or(DiagonalDesc{});
+  a.Bool("diagonal", is_diagonal);
+  a.Int("channel dimension", diagonal.channel_dim);
+  a.Int("depth dimension", diagonal.depth_dim);
+  a.Int("channels", diagonal.channels);
+  a.Int("depths", diagonal.depths);
+  if constexpr (A::kReads) {
+    o.diagonal = is_diagonal ? std::optional(diagonal) : std::nullopt;
+    if (!is_diagonal && !(diagonal == DiagonalDesc{})) {
+      a.Fail("diagonal", "is no, but there is more of it");
+    }
+  }
   a.Int("operand memory", o.memory);
   a.Enum("local layout", o.local_layout, 2);
   a.Bool("resident", o.resident);
@@ -170,7 +183,7 @@ void DescribeGroup(A& a, G& g) {
   a.List("loops", g.loops, 1, kMaxDims, [](A& b, auto& d) { b.Int("loop dimension", d); });
   a.Int("cascade", g.cascade);
   a.Int("stripe dimension", g.stripe_dim);
-  a.List("operands", g.operands, 75, kMaxOperands, [](A& b, auto& o) { DescribeOperand(b, o); });
+  a.List("operands", g.operands, 94, kMaxOperands, [](A& b, auto& o) { DescribeOperand(b, o); });
   a.List("programs", g.programs, 4, kMaxProgramsOfGroup,
          [](A& b, auto& m) { DescribeMicroProgram(b, m); });
   const auto code = [](A& b, auto& i) { DescribeInstruction(b, i); };

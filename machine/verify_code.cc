@@ -44,6 +44,19 @@ unsigned LongBit(const Context& c, uint8_t dim) {
   return c.group.dims[dim].extent == 1 ? 0u : 1u << dim;
 }
 
+// Only the weights of an array instruction are block-diagonal, over its channels and its depth.
+void CheckDiagonal(const Context& c, const Instruction& i) {
+  const auto& diagonal = c.Operand(i.operand2).diagonal;
+  if (!diagonal) return;
+  const unsigned input = DimsOf(c.Operand(i.operand)), output = DimsOf(c.Operand(i.operand3));
+  const unsigned channel = 1u << diagonal->channel_dim, depth = 1u << diagonal->depth_dim;
+  if ((output & channel) == 0 || (input & channel) != 0 || (input & depth) == 0 ||
+      (output & depth) != 0) {
+    c.faults->Add(c.Text(i.operand2), "is block-diagonal over other dimensions than a channel and ",
+                  "a depth of the array instruction");
+  }
+}
+
 // What an engine writes must be inside the value in every step.
 void CheckNeverClipped(const Context& c, uint8_t index) {
   for (const AxisDesc& axis : c.Operand(index).axes) {
@@ -205,6 +218,7 @@ void CheckArray(const Context& c, const Instruction& i) {
   if (i.operand4 != kNone) CheckDense(c, i.operand4);
   CheckArrayTypes(c, i);
   CheckArrayDims(c, i);
+  CheckDiagonal(c, i);
   CheckNeverClipped(c, i.operand3);
   CheckNeverClipped(c, i.operand5);
   CheckDrainPlace(c, i.operand3, i.operand5);

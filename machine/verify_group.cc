@@ -261,6 +261,26 @@ void VerifyGather(const Group& group, const OperandDesc& operand, const std::str
   }
 }
 
+// Only the array reads panels (CheckDense), and only as weights.
+void VerifyDiagonal(const Group& group, const OperandDesc& operand, const std::string& where,
+                    Faults* faults) {
+  const DiagonalDesc& diagonal = *operand.diagonal;
+  const unsigned dims = DimsOf(operand);
+  const auto has = [&](uint8_t d) { return d < group.dims.size() && (dims >> d & 1) != 0; };
+  if (operand.local_layout != LocalLayout::kPanels) {
+    faults->Add(where, "is block-diagonal, but does not lie in panels");
+  }
+  if (!has(diagonal.channel_dim) || !has(diagonal.depth_dim) ||
+      diagonal.channel_dim == diagonal.depth_dim) {
+    faults->Add(where, "is block-diagonal over dimensions ", static_cast<int>(diagonal.channel_dim),
+                " and ", static_cast<int>(diagonal.depth_dim), ", which are not two of its own");
+  } else if (diagonal.channels < 1 || diagonal.depths < 1 || diagonal.channels > kMaxExtent ||
+             diagonal.depths > kMaxExtent) {
+    faults->Add(where, "is block-diagonal with blocks of ", diagonal.channels, " by ",
+                diagonal.depths);
+  }
+}
+
 // Elements from the region's start to behind the last one that a transfer may touch.
 std::optional<int64_t> DramElements(const OperandDesc& operand) {
   int64_t elements = 1;
@@ -326,6 +346,7 @@ void VerifyGroupTables(const Program& program, const Group& group, const std::st
     if (std::isnan(operand.pad_value)) faults->Add(text, "its pad value is not a number");
     if (!sane) continue;
     if (operand.gather) VerifyGather(group, operand, text, faults);
+    if (operand.diagonal) VerifyDiagonal(group, operand, text, faults);
     VerifyPlace(program, group, operand, text, faults);
     VerifyDram(program, operand, text, faults);
   }

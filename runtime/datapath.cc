@@ -108,6 +108,20 @@ double PeakRate(const machine::Array& array, machine::Rational rate) {
          static_cast<double>(rate.denominator);
 }
 
+ContractionDiagonal DiagonalOf(const machine::DiagonalDesc& diagonal, const Step& step) {
+  return {.first_channel = step.start[diagonal.channel_dim],
+          .first_depth = step.start[diagonal.depth_dim],
+          .channels = diagonal.channels,
+          .depths = diagonal.depths};
+}
+
+// Of the `issued` multiplications of a step, those with elements that exist.
+int64_t NominalMacs(const machine::DiagonalDesc& diagonal, const Step& step, int64_t issued) {
+  const int64_t channels = step.length[diagonal.channel_dim];
+  const int64_t depths = step.length[diagonal.depth_dim];
+  return issued / (channels * depths) * DiagonalPairs(DiagonalOf(diagonal, step), channels, depths);
+}
+
 bool OnlyCopies(const MicroProgram& program) { return program.ops.size() == 1; }
 
 }  // namespace
@@ -168,7 +182,8 @@ Result<Work> Datapath::Array(const Group& group, const GroupPlan& plan,
     CountProgram(group, drained, program, instruction.operand5, {points, points}, &tally);
   }
   const int64_t macs = points * extents.depth;
-  counters->macs_array += macs;
+  const int64_t nominal = weight.diagonal ? NominalMacs(*weight.diagonal, step, macs) : macs;
+  counters->macs_array += nominal;
   counters->macs_issued += macs;
   if (storage_ != nullptr) {
     DLA_RETURN_IF_ERROR(Contract(group, array, instruction, step, initialise));
@@ -176,9 +191,10 @@ Result<Work> Datapath::Array(const Group& group, const GroupPlan& plan,
       RunProgram(group, drained, program, instruction.operand3, instruction.operand5, step);
     }
   }
-  return Work{.cycles = tally.Bound(machine::ArrayCycles(target.array, array.rate, extents)),
-              .mac_energy_pj = static_cast<double>(macs) * array.energy_pj_per_mac,
-              .peak_array_cycles = static_cast<double>(macs) / PeakRate(target.array, array.rate)};
+  return Work{
+      .cycles = tally.Bound(machine::ArrayCycles(target.array, array.rate, extents)),
+      .mac_energy_pj = static_cast<double>(macs) * array.energy_pj_per_mac,
+      .peak_array_cycles = static_cast<double>(nominal) / PeakRate(target.array, array.rate)};
 }
 
 Result<Work> Datapath::Vector(const Group& group, const GroupPlan& plan,
@@ -279,9 +295,14 @@ Status Datapath::Contract(const Group& group, const ArrayPlan& plan, const Instr
   const View wt = StageRead(group, instruction.operand2, step, 1);
   const Target acc = TargetOf(accumulator, TileOf(group, accumulator, step), storage_, &beside_);
   Contraction c;
+  if (weight.diagonal) c.diagonal = DiagonalOf(*weight.diagonal, step);
   const auto add = [&](const std::vector<uint8_t>& dims, std::vector<ContractionDim>* to) {
     for (const uint8_t d : dims) {
-      if (step.length[d] == 1) continue;
+      const bool is_channel = weight.diagonal && d == weight.diagonal->channel_dim;
+      const bool is_depth = weight.diagonal && d == weight.diagonal->depth_dim;
+      if (is_channel) c.diagonal->channel_dim = to->size();
+      if (is_depth) c.diagonal->depth_dim = to->size();
+      if (step.length[d] == 1 && !is_channel && !is_depth) continue;
       to->push_back({.length = step.length[d],
                      .input_stride = StrideAlong(input, in.strides, d),
                      .weight_stride = StrideAlong(weight, wt.strides, d),

@@ -1,8 +1,11 @@
 #include "scheduler/engine_choice.h"
 
+#include <algorithm>
 #include <vector>
 
+#include "ir/packed_groups.h"
 #include "ir/vector_form.h"
+#include "scheduler/predict.h"
 #include "scheduler/residency.h"
 #include "scheduler/work.h"
 
@@ -30,6 +33,47 @@ int64_t ComputeCycles(const ir::Nest& nest, const machine::Target& target) {
 
 double CostOf(const ir::Nest& nest, const SearchResult& result, const Searcher& searcher) {
   return AdditiveCost(result.predicted, nest, searcher.target(), searcher.objective());
+}
+
+// Below the cost of every mapping: the engines never wait, every element moves once.
+double LeastCost(const ir::Nest& nest, const Searcher& searcher) {
+  const machine::Target& target = searcher.target();
+  Mapping nothing_stays;
+  nothing_stays.operands.resize(nest.operands.size());
+  int64_t bytes = CompulsoryBytes(nest, nothing_stays);
+  if (nest.anchor == ir::Anchor::kContraction) {  // the zeros move, too
+    const ir::Operand& weight = nest.operands[ir::Nest::kWeight];
+    int64_t elements = 1;
+    for (const ir::Axis& axis : weight.axes) elements *= axis.bound;
+    bytes += TypeBytes(weight.type, elements - elements / ir::ZeroFactor(weight, nest));
+  }
+  machine::Counters least;
+  least.traffic[0].load_bus_bytes = bytes;
+  least.cycles = std::max(ComputeCycles(nest, target), machine::TransferCycles(target, 0, bytes));
+  return AdditiveCost(least, nest, target, searcher.objective());
+}
+
+struct Form {
+  ir::Nest nest;
+  double least = 0;
+};
+
+// Other forms of the nest that keep the engines busy for less time, the most promising first.
+std::vector<Form> OtherForms(const ir::Nest& nest, MultiplyBy by, const Searcher& searcher) {
+  const machine::Target& target = searcher.target();
+  const int64_t cycles = by == MultiplyBy::kBest ? ComputeCycles(nest, target) : INT64_MAX;
+  std::vector<Form> forms;
+  const auto add = [&](const std::optional<ir::Nest>& form) {
+    if (!form || !Lacking(*form, target).empty()) return;
+    if (ComputeCycles(*form, target) < cycles) forms.push_back({*form, LeastCost(*form, searcher)});
+  };
+  if (by != MultiplyBy::kPacked) add(ir::VectorForm(nest));
+  if (by != MultiplyBy::kVector) {
+    for (const int64_t count : ir::PackCounts(nest)) add(ir::PackGroups(nest, count));
+  }
+  std::stable_sort(forms.begin(), forms.end(),
+                   [](const Form& a, const Form& b) { return a.least < b.least; });
+  return forms;
 }
 
 }  // namespace
@@ -62,20 +106,34 @@ std::string Lacking(const ir::Nest& nest, const machine::Target& target) {
   return "";
 }
 
-ir::Nest ChooseEngine(const ir::Nest& nest, Searcher* searcher) {
-  const machine::Target& target = searcher->target();
-  const std::optional<ir::Nest> vector = ir::VectorForm(nest);
-  if (!vector || !Lacking(*vector, target).empty()) return nest;
-  // The array is rarely slower; only then is it worth a search.
-  if (ComputeCycles(*vector, target) >= ComputeCycles(nest, target)) return nest;
+std::optional<MultiplyBy> ParseMultiplyBy(std::string_view text) {
+  if (text == "best") return MultiplyBy::kBest;
+  if (text == "array") return MultiplyBy::kArray;
+  if (text == "packed") return MultiplyBy::kPacked;
+  if (text == "vector") return MultiplyBy::kVector;
+  return std::nullopt;
+}
+
+ir::Nest ChooseEngine(const ir::Nest& nest, MultiplyBy by, Searcher* searcher) {
+  if (nest.anchor != ir::Anchor::kContraction || by == MultiplyBy::kArray) return nest;
+  std::vector<Form> forms = OtherForms(nest, by, *searcher);
+  if (forms.empty()) return nest;
+  // The nest as it is goes first: of equals it is taken.
+  if (by == MultiplyBy::kBest) forms.insert(forms.begin(), {nest, 0});
   const std::vector<int> nowhere(nest.operands.size(), -1);
-  const std::vector<int64_t> nothing(target.memories.size(), 0);
-  const SearchResult* on_vector = searcher->Find(*vector, nowhere, nothing);
-  if (on_vector == nullptr) return nest;
-  const SearchResult* on_array = searcher->Find(nest, nowhere, nothing);
-  const bool is_better = on_array == nullptr || CostOf(*vector, *on_vector, *searcher) <
-                                                    CostOf(nest, *on_array, *searcher);
-  return is_better ? *vector : nest;
+  const std::vector<int64_t> nothing(searcher->target().memories.size(), 0);
+  const Form* best = nullptr;
+  double least = 0;
+  for (const Form& form : forms) {
+    if (best != nullptr && form.least >= least) break;
+    const SearchResult* result = searcher->Find(form.nest, nowhere, nothing);
+    if (result == nullptr) continue;
+    const double cost = CostOf(form.nest, *result, *searcher);
+    if (best != nullptr && cost >= least) continue;
+    best = &form;
+    least = cost;
+  }
+  return best == nullptr ? nest : best->nest;
 }
 
 }  // namespace dla::scheduler

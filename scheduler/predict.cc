@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "ir/packed_groups.h"
 #include "scheduler/axis_lengths.h"
 #include "scheduler/cycle_model.h"
 #include "scheduler/dram.h"
@@ -122,6 +123,9 @@ machine::Counters PredictCounts(const ir::Nest& nest, const Mapping& mapping,
   }
   const StepWork work(nest, mapping, target);
   ForEachStepClass(nest, mapping, [&](const StepClass& step) { work.Count(step, &counters); });
+  if (nest.anchor == ir::Anchor::kContraction) {
+    counters.macs_array /= ir::ZeroFactor(nest.operands[ir::Nest::kWeight], nest);
+  }
   return counters;
 }
 
@@ -167,6 +171,7 @@ int64_t CompulsoryBytes(const ir::Nest& nest, const Mapping& mapping) {
       } while (t < axis.terms.size());
       elements *= std::count(touched.begin(), touched.end(), true);
     }
+    elements /= ir::ZeroFactor(nest.operands[At(o)], nest);
     bytes += TypeBytes(nest.operands[At(o)].type, elements);
   }
   return bytes;

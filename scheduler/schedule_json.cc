@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "ir/packed_groups.h"
 #include "machine/counters_json.h"
 #include "scheduler/dram.h"
 #include "scheduler/predict.h"
@@ -123,6 +124,10 @@ class Writer {
     Json json;
     json["anchor"] = kAnchors[static_cast<size_t>(nest.anchor)];
     for (const ir::Dimension& d : nest.dimensions) json["dimensions"][d.name] = d.extent;
+    if (nest.anchor == ir::Anchor::kContraction) {
+      const int64_t packed = ir::ZeroFactor(nest.operands[ir::Nest::kWeight], nest);
+      if (packed > 1) json["packed_groups"] = packed;
+    }
     json["operands"] = Json::array();
     for (int o = 0; o <= nest.output(); ++o) {
       const ir::Operand& operand = nest.operands[At(o)];

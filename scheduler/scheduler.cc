@@ -11,7 +11,6 @@
 #include "ir/op.h"
 #include "scheduler/capacity.h"
 #include "scheduler/dram.h"
-#include "scheduler/engine_choice.h"
 #include "scheduler/phases.h"
 #include "scheduler/placement.h"
 #include "scheduler/predict.h"
@@ -26,7 +25,8 @@ namespace {
 
 size_t At(int i) { return static_cast<size_t>(i); }
 
-Result<std::vector<ir::Nest>> BuildNests(const ir::Graph& graph, Searcher* searcher) {
+Result<std::vector<ir::Nest>> BuildNests(const ir::Graph& graph, MultiplyBy multiply,
+                                         Searcher* searcher) {
   const machine::Target& target = searcher->target();
   std::vector<ir::Nest> nests;
   std::string problems;
@@ -41,7 +41,7 @@ Result<std::vector<ir::Nest>> BuildNests(const ir::Graph& graph, Searcher* searc
     for (ir::Operand& operand : nest->operands) {
       operand.is_constant = graph.values[At(operand.value)].constant != nullptr;
     }
-    *nest = ChooseEngine(*nest, searcher);
+    *nest = ChooseEngine(*nest, multiply, searcher);
     // A reduction over more than fits is cut into passes.
     if (!AllFit({*nest}, target)) {
       if (std::optional<ir::Nest> cut = CutReductions(*nest)) *nest = std::move(*cut);
@@ -224,7 +224,8 @@ double TotalCost(const Schedule& schedule) {
 Result<Schedule> ScheduleOn(const machine::Target& target, const ir::Graph& graph,
                             const ScheduleOptions& options) {
   Searcher searcher(target, options.objective, options.search);
-  DLA_ASSIGN_OR_RETURN(const std::vector<ir::Nest> nests, BuildNests(graph, &searcher));
+  DLA_ASSIGN_OR_RETURN(const std::vector<ir::Nest> nests,
+                       BuildNests(graph, options.multiply, &searcher));
   ResidencyRules rules = {.options = {.policy = options.residency},
                           .cascades = options.cascades,
                           .pins = options.pins,

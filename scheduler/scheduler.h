@@ -5,6 +5,7 @@
 
 #include "ir/graph.h"
 #include "machine/target.h"
+#include "scheduler/engine_choice.h"
 #include "scheduler/given_schedule.h"
 #include "scheduler/objective.h"
 #include "scheduler/pins.h"
@@ -19,6 +20,7 @@ namespace dla::scheduler {
 struct ScheduleOptions {
   Objective objective = Objective::kBalanced;
   SearchOptions search;
+  MultiplyBy multiply = MultiplyBy::kBest;
   ResidencyPolicy residency = ResidencyPolicy::kBest;
   bool cascades = true;  // --cascades
   PlacementOptions placement;

@@ -20,6 +20,9 @@ std::vector<int64_t> CostKey(const ir::Nest& nest) {
     key.insert(key.end(), {static_cast<int64_t>(operand.cls), static_cast<int64_t>(operand.type),
                            static_cast<int64_t>(operand.ReadType()), operand.is_constant,
                            operand.is_local, static_cast<int64_t>(operand.axes.size())});
+    if (const auto& d = operand.diagonal) {
+      key.insert(key.end(), {-2, d->channel_dimension, d->channels, d->depth_dimension, d->depths});
+    }
     if (operand.gather) key.insert(key.end(), {-1, operand.gather->indices});
     for (const ir::Axis& axis : operand.axes) {
       key.insert(key.end(),

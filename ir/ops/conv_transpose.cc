@@ -68,9 +68,10 @@ Status ResolveAxis(const Node& node, size_t i, const std::vector<int64_t>& pads,
     g->pad[i] = pads[i];
     g->output[i] = whole - pads[i] - pads[i + g->input.size()];
   } else {
-    // The padding that makes the output as large as wanted; the odd entry goes to one end.
-    g->output[i] =
-        shape.empty() ? g->input[i] * g->stride[i] : shape[i + shape.size() - g->input.size()];
+    // The padding that makes the output as large as wanted; the odd entry goes to one end. Where
+    // `auto_pad` would have to add entries, there is no padding (so does ONNX Runtime).
+    g->output[i] = shape.empty() ? std::min(whole, g->input[i] * g->stride[i])
+                                 : shape[i + shape.size() - g->input.size()];
     const int64_t total = std::max<int64_t>(0, whole - g->output[i]);
     g->pad[i] = mode == "SAME_UPPER" ? total / 2 : total - total / 2;
   }

@@ -120,22 +120,29 @@ AttributeMap PoolAttributes(const Node& node, const Window& window) {
   return attributes;
 }
 
-// Places in planes of h x w, counted along columns instead of rows: p + y + x * h for place
-// p + y * w + x.
+// Places counted with the first spatial axis innermost instead of the last: the digits of the place
+// within its plane (of one channel), in the other order.
 Status ColumnsFirst(Rewriter* rewriter, ValueId rows, const Shape& shape, ValueId output) {
-  const int64_t h = shape[2], w = shape[3];
-  const auto number = [&](int64_t value, const char* name) {
-    return rewriter->AddConstant(Tensor::Ints({}, {value}), name);
+  const auto with = [&](const char* op, ValueId value, int64_t number) {
+    const ValueId constant = rewriter->AddConstant(Tensor::Ints({}, {number}), "extent");
+    return rewriter->Add(op, {value, constant});
   };
-  const ValueId width = number(w, "width");
-  DLA_ASSIGN_OR_RETURN(const ValueId line, rewriter->Add("Div", {rows, width}));  // p / w + y
-  DLA_ASSIGN_OR_RETURN(const ValueId x, rewriter->Add("Mod", {rows, width}));
-  DLA_ASSIGN_OR_RETURN(const ValueId y, rewriter->Add("Mod", {line, number(h, "height")}));
-  DLA_ASSIGN_OR_RETURN(const ValueId plane, rewriter->Add("Sub", {line, y}));
-  DLA_ASSIGN_OR_RETURN(const ValueId start, rewriter->Add("Mul", {plane, width}));
-  DLA_ASSIGN_OR_RETURN(const ValueId across, rewriter->Add("Mul", {x, number(h, "step")}));
-  DLA_ASSIGN_OR_RETURN(const ValueId within, rewriter->Add("Add", {y, across}));
-  rewriter->Finish("Add", {start, within}, {}, output);
+  int64_t step = ElementCount({shape.begin() + 2, shape.end()});
+  ValueId planes = rows, sum = kNoValue;
+  for (size_t i = shape.size(); i-- > 2;) {
+    step /= shape[i];
+    DLA_ASSIGN_OR_RETURN(const ValueId digit, with("Mod", planes, shape[i]));
+    DLA_ASSIGN_OR_RETURN(const ValueId part, with("Mul", digit, step));
+    DLA_ASSIGN_OR_RETURN(planes, with("Div", planes, shape[i]));
+    if (sum == kNoValue) {
+      sum = part;
+    } else {
+      DLA_ASSIGN_OR_RETURN(sum, rewriter->Add("Add", {sum, part}));
+    }
+  }
+  DLA_ASSIGN_OR_RETURN(const ValueId start,
+                       with("Mul", planes, ElementCount({shape.begin() + 2, shape.end()})));
+  rewriter->Finish("Add", {start, sum}, {}, output);
   return {};
 }
 
@@ -150,9 +157,6 @@ Status LowerMax(Rewriter* rewriter, const Node& node) {
   if (GetInt(node.attributes, "storage_order", 0) == 0 || shape.size() == 3) {
     rewriter->Finish("MaxPoolIndices", {node.inputs[0]}, attributes, node.outputs[1]);
     return {};
-  }
-  if (shape.size() != 4) {
-    return Unsupported("attribute 'storage_order' is 1; that is supported for two spatial axes");
   }
   DLA_ASSIGN_OR_RETURN(const ValueId rows,
                        rewriter->Add("MaxPoolIndices", {node.inputs[0]}, attributes));
@@ -327,19 +331,25 @@ Result<Nest> IndicesNest(const Graph& graph, const Node& node) {
   MicroWriter w = builder.writer();
   int place = w.Add(w.Times(w.Index(l.n), static_cast<double>(input.shape[1])), w.Index(l.c));
   int counts = w.Test(MicroOp::kEqual, x, w.Op(MicroOp::kReduceMax, x));
+  double padding = 0;
   for (size_t i = 0; i < l.out.size(); ++i) {
     const double extent = static_cast<double>(input.shape[i + 2]);
-    int at = w.Add(w.Times(w.Index(l.out[i]), static_cast<double>(window.strides[i])),
-                   w.Times(w.Index(l.kernel[i]), static_cast<double>(window.dilations[i])));
-    at = w.Plus(at, static_cast<double>(-window.pads_begin[i]));
-    const int reach = static_cast<int>(window.pads_begin[i]) | static_cast<int>(window.pads_end[i]);
-    if (reach != 0 || GetInt(node.attributes, "ceil_mode", 0) != 0) {
-      const int low = w.Test(MicroOp::kLessOrEqual, w.Like(at, 0), at);
-      const int high = w.Test(MicroOp::kLess, at, w.Like(at, extent));
-      counts = w.Op(MicroOp::kAnd, counts, w.Op(MicroOp::kAnd, low, high));
+    // The place in the padded input: what padding adds is taken off at the end.
+    const double before = static_cast<double>(window.pads_begin[i]);
+    const int at = w.Add(w.Times(w.Index(l.out[i]), static_cast<double>(window.strides[i])),
+                         w.Times(w.Index(l.kernel[i]), static_cast<double>(window.dilations[i])));
+    if (before > 0) {
+      const int low = w.Test(MicroOp::kLessOrEqual, w.Like(at, before), at);
+      counts = w.Op(MicroOp::kAnd, counts, low);
+    }
+    if (window.pads_end[i] > 0 || GetInt(node.attributes, "ceil_mode", 0) != 0) {
+      const int high = w.Test(MicroOp::kLess, at, w.Like(at, extent + before));
+      counts = w.Op(MicroOp::kAnd, counts, high);
     }
     place = w.Add(w.Times(place, extent), at);
+    padding = padding * extent + before;
   }
+  if (padding != 0) place = w.Plus(place, -padding);
   const int candidate = w.Select(counts, place, w.Const(ElementType::kI64, 0x1p52));
   builder.EmitFused(w.Op(MicroOp::kReduceMin, candidate));
   return builder.Build();

@@ -130,6 +130,7 @@ Status KeepAspectRatio(const std::string& policy, const Wishes& wishes,
   for (const int64_t a : wishes.axes) {
     ResizeAxis& axis = (*axes)[Idx(a)];
     axis.scale = scale;
+    axis.by_size = false;
     axis.output = static_cast<int64_t>(std::floor(scale * static_cast<double>(axis.input) + 0.5));
   }
   return {};
@@ -151,16 +152,18 @@ Result<std::vector<ResizeAxis>> Resolve(const Graph& graph, const Node& node) {
     if (wishes.sizes.empty()) {
       axis.scale = static_cast<double>(wishes.scales[i]);
       const float size = std::floor(static_cast<float>(axis.input) * wishes.scales[i]);
-      if (!(axis.scale > 0) || !(size >= 1) || size > kMost) {
-        return Malformed("the scale of axis ", wishes.axes[i], " is ", axis.scale);
+      if (!(axis.scale > 0) || !(size >= 0) || size > kMost) {
+        return Malformed("the scale of axis ", wishes.axes[i], " is ", axis.scale,
+                         "; it must be above 0 and give at most 1,000,000 entries");
       }
       axis.output = static_cast<int64_t>(size);
     } else {
       axis.output = wishes.sizes[i];
-      if (axis.output < 1 || static_cast<float>(axis.output) > kMost) {
+      if (axis.output < 0 || static_cast<float>(axis.output) > kMost) {
         return Malformed("the size of axis ", wishes.axes[i], " is ", axis.output);
       }
       axis.scale = static_cast<double>(axis.output) / static_cast<double>(axis.input);
+      axis.by_size = true;
     }
   }
   const std::string policy = GetString(node.attributes, "keep_aspect_ratio_policy", "stretch");

@@ -49,27 +49,32 @@ Shares SharesAt(const ResizeModes& modes, double x, double scale) {
 
 }  // namespace
 
+// Places decide which entry is the nearest, so that their last bit matters. Where sizes are given
+// they are quotients of integers, rounded once. Where a scale is given they are computed in f32,
+// the type of the scale: by a scale of 0.6, 1.5 / 0.6 is 2.5 there, but less in f64. ONNX Runtime's
+// entries agree with both.
 double SourcePosition(const ResizeModes& modes, const ResizeAxis& axis, int64_t o) {
-  const double x = static_cast<double>(o);
-  const double input = static_cast<double>(axis.input), output = static_cast<double>(axis.output);
+  const double in = static_cast<double>(axis.input), out = static_cast<double>(axis.output);
+  const float x = static_cast<float>(o), scale = static_cast<float>(axis.scale);
   const std::string& mode = modes.coordinates;
-  if (mode == "asymmetric") return x / axis.scale;
-  if (mode == "tf_half_pixel_for_nn") return (x + 0.5) / axis.scale;
   if (mode == "align_corners") {
-    return axis.output == 1 ? 0.0 : x * (input - 1) / (output - 1);
+    return axis.output == 1 ? 0 : static_cast<double>(o) * (in - 1) / (out - 1);
   }
   if (mode == "tf_crop_and_resize") {
-    if (axis.output == 1) return 0.5 * (axis.roi_start + axis.roi_end) * (input - 1);
-    return axis.roi_start * (input - 1) +
-           x * (axis.roi_end - axis.roi_start) * (input - 1) / (output - 1);
+    if (axis.output == 1) return 0.5 * (axis.roi_start + axis.roi_end) * (in - 1);
+    return axis.roi_start * (in - 1) +
+           static_cast<double>(o) * (axis.roi_end - axis.roi_start) * (in - 1) / (out - 1);
+  }
+  if (mode == "asymmetric") return axis.by_size ? static_cast<double>(o) * in / out : x / scale;
+  if (mode == "tf_half_pixel_for_nn") {
+    return axis.by_size ? static_cast<double>(2 * o + 1) * in / (2 * out) : (x + 0.5F) / scale;
   }
   if (mode == "pytorch_half_pixel" && axis.output == 1) return 0;
-  const double half_pixel = (x + 0.5) / axis.scale - 0.5;
-  if (mode == "half_pixel_symmetric") {
-    const double adjustment = output / (axis.scale * input);
-    return input / 2 * (1 - adjustment) + half_pixel;
-  }
-  return half_pixel;
+  if (axis.by_size) return (static_cast<double>(2 * o + 1) * in - out) / (2 * out);
+  const float half_pixel = (x + 0.5F) / scale - 0.5F;
+  if (mode != "half_pixel_symmetric") return half_pixel;
+  const double adjustment = out / (axis.scale * in);
+  return in / 2 * (1 - adjustment) + half_pixel;
 }
 
 std::vector<int64_t> NearestEntries(const ResizeModes& modes, const ResizeAxis& axis) {

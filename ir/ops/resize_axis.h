@@ -17,6 +17,7 @@ struct ResizeModes {
 struct ResizeAxis {
   int64_t input = 1, output = 1;
   double scale = 1;
+  bool by_size = false;               // the sizes were given: the scale is exactly output / input
   double roi_start = 0, roi_end = 1;  // of tf_crop_and_resize
 
   bool changes(const ResizeModes& modes) const {

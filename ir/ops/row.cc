@@ -63,7 +63,8 @@ Result<Nest> RowNest(const Graph& graph, const Node& node) {
   std::vector<NestBuilder::OutputAxis> axes;
   for (size_t i = 0; i < shape.size(); ++i) {
     axes.push_back({-1, builder.AddNumberedLoop("d", i, shape[i], indexed[i])});
-    if (Has(reduced, i) && result[i] == shape[i]) builder.AddReduceLoop(axes.back().inner);
+    const bool keeps = result[i] == shape[i] && shape[i] > 1;  // of one entry nothing is reduced
+    if (Has(reduced, i) && keeps) builder.AddReduceLoop(axes.back().inner);
   }
   for (size_t i = 0; i < types.size(); ++i) {
     const Value& value = InputValue(graph, node, static_cast<int>(i));

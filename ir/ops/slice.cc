@@ -1,5 +1,6 @@
 // Slice and Split become StridedSlice: start, step and extent along every axis.
 #include <algorithm>
+#include <limits>
 
 #include "ir/kernels/strided.h"
 #include "ir/ops/ops.h"
@@ -83,7 +84,12 @@ Result<std::vector<int64_t>> Read(const Graph& graph, const Node& node, int posi
 Status SliceAxis(int64_t extent, int64_t start, int64_t end, int64_t step, size_t axis,
                  Range* range) {
   if (step == 0) return Malformed("the step of axis ", axis, " is 0");
-  // Negative positions count from the end; then everything is clamped to the axis.
+  // "To the end" is written as INT_MAX, backwards, too: ONNX Runtime reads it so.
+  const bool to_end =
+      end == std::numeric_limits<int32_t>::max() || end == std::numeric_limits<int64_t>::max();
+  if (step < 0 && to_end) end = -extent - 1;
+  // Negative positions count from the end; then all is clamped to the axis, starts to its entries
+  // where the slice runs backwards.
   const auto place = [&](int64_t at, int64_t low, int64_t high) {
     if (at < 0) at = at < -extent ? -1 : at + extent;
     return std::clamp(at, low, high);
@@ -92,7 +98,8 @@ Status SliceAxis(int64_t extent, int64_t start, int64_t end, int64_t step, size_
     range->sizes[axis] = 0;
     return {};
   }
-  const int64_t first = step > 0 ? place(start, 0, extent) : place(start, -1, extent - 1);
+  const int64_t first =
+      step > 0 ? place(start, 0, extent) : std::max<int64_t>(0, place(start, -1, extent - 1));
   const int64_t last = step > 0 ? place(end, 0, extent) : place(end, -1, extent - 1);
   const int64_t distance = step > 0 ? last - first : first - last;
   const int64_t stride =

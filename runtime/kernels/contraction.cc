@@ -64,7 +64,89 @@ void Contract(const F32Problem& problem, Isa isa) {
   }
 }
 
+// Calls visit(first channel, channels, first depth, depths) for each block that the tile has a part
+// of; the firsts count from the tile's.
+template <typename F>
+void ForEachBlock(const ContractionDiagonal& d, int64_t channel_length, int64_t depth_length,
+                  F visit) {
+  const int64_t channel_end = d.first_channel + channel_length;
+  const int64_t depth_end = d.first_depth + depth_length;
+  for (int64_t b = d.first_channel / d.channels; b * d.channels < channel_end; ++b) {
+    const int64_t channel = std::max(b * d.channels, d.first_channel);
+    const int64_t depth = std::max(b * d.depths, d.first_depth);
+    const int64_t channels = std::min((b + 1) * d.channels, channel_end) - channel;
+    const int64_t depths = std::min((b + 1) * d.depths, depth_end) - depth;
+    if (depths > 0) visit(channel - d.first_channel, channels, depth - d.first_depth, depths);
+  }
+}
+
+// Numbers of the points of all dimensions at which one of them is in [first, first + length).
+std::vector<int64_t> NumbersOf(const Dims& dims, size_t cut, int64_t first, int64_t length) {
+  std::vector<int64_t> numbers = {0};
+  for (size_t d = 0; d < dims.size(); ++d) {
+    const int64_t begin = d == cut ? first : 0;
+    const int64_t end = d == cut ? first + length : dims[d].length;
+    std::vector<int64_t> next;
+    next.reserve(numbers.size() * static_cast<size_t>(end - begin));
+    for (const int64_t number : numbers) {
+      for (int64_t i = begin; i < end; ++i) next.push_back(number * dims[d].length + i);
+    }
+    numbers = std::move(next);
+  }
+  return numbers;
+}
+
+// The weights of some channels and depths of a tile in panels, as panels of their own.
+void TakePanels(const Contraction& c, const std::vector<int64_t>& channels,
+                const std::vector<int64_t>& depth, float* to) {
+  const int64_t channel_count = CountOf(c.channels), depth_count = CountOf(c.depth);
+  const int64_t group_count = CountOf(c.groups);
+  for (int64_t g = 0; g < group_count; ++g) {
+    const uint8_t* group = c.weight + g * channel_count * depth_count * 4;
+    for (size_t begin = 0; begin < channels.size(); begin += machine::kPanelWidth) {
+      const size_t end = std::min(begin + machine::kPanelWidth, channels.size());
+      for (const int64_t k : depth) {
+        for (size_t j = begin; j < end; ++j) {
+          const int64_t panel = channels[j] / machine::kPanelWidth * machine::kPanelWidth;
+          const int64_t width = std::min(machine::kPanelWidth, channel_count - panel);
+          const int64_t element = panel * depth_count + k * width + channels[j] - panel;
+          std::memcpy(to++, group + element * 4, 4);
+        }
+      }
+    }
+  }
+}
+
+void ContractBlocks(const Contraction& c, ContractionWorkspace* workspace, Isa isa) {
+  const ContractionDiagonal& d = *c.diagonal;
+  ForEachBlock(d, c.channels[d.channel_dim].length, c.depth[d.depth_dim].length,
+               [&](int64_t channel, int64_t channels, int64_t depth, int64_t depths) {
+                 Contraction block = c;
+                 block.diagonal.reset();
+                 block.channels[d.channel_dim].length = channels;
+                 block.depth[d.depth_dim].length = depths;
+                 block.input += depth * c.depth[d.depth_dim].input_stride * 4;
+                 block.accumulator += channel * c.channels[d.channel_dim].output_stride * 4;
+                 const auto taken = NumbersOf(c.channels, d.channel_dim, channel, channels);
+                 const auto along = NumbersOf(c.depth, d.depth_dim, depth, depths);
+                 float* panels = workspace->block_weights.Get(
+                     CountOf(c.groups) * static_cast<int64_t>(taken.size() * along.size()));
+                 TakePanels(c, taken, along, panels);
+                 block.weight = reinterpret_cast<const uint8_t*>(panels);
+                 ContractF32(block, workspace, isa);
+               });
+}
+
 }  // namespace
+
+int64_t DiagonalPairs(const ContractionDiagonal& diagonal, int64_t channel_length,
+                      int64_t depth_length) {
+  int64_t pairs = 0;
+  ForEachBlock(
+      diagonal, channel_length, depth_length,
+      [&](int64_t, int64_t channels, int64_t, int64_t depths) { pairs += channels * depths; });
+  return pairs;
+}
 
 bool HostHas(Isa isa) {
   switch (isa) {
@@ -87,6 +169,10 @@ Isa BestIsa() {
 }
 
 void ContractF32(const Contraction& c, ContractionWorkspace* workspace, Isa isa) {
+  if (c.diagonal) {
+    ContractBlocks(c, workspace, isa);
+    return;
+  }
   F32Problem p{};
   p.group_count = CountOf(c.groups);
   p.pixel_count = CountOf(c.pixels);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "runtime/kernels/workspace.h"
@@ -20,6 +21,13 @@ struct ContractionDim {
   int64_t output_stride = 0;
 };
 
+// Block-diagonal weights: products count where a channel and a depth belong to the same block.
+struct ContractionDiagonal {
+  size_t channel_dim = 0, depth_dim = 0;       // positions in Contraction::channels and ::depth
+  int64_t first_channel = 0, first_depth = 0;  // indices along them where the tile begins
+  int64_t channels = 1, depths = 1;            // of a block
+};
+
 struct Contraction {
   std::vector<ContractionDim> groups, pixels, channels, depth;  // outermost first
   // First elements; no alignment is promised.
@@ -27,11 +35,16 @@ struct Contraction {
   const uint8_t* weight = nullptr;
   uint8_t* accumulator = nullptr;
   bool weight_panels = false;  // kPanels (weight strides are not used), else strided
+  std::optional<ContractionDiagonal> diagonal;  // with panels only
 };
+
+// Pairs of a channel and a depth in [begin, begin + length) each that belong to the same block.
+int64_t DiagonalPairs(const ContractionDiagonal& diagonal, int64_t channel_length,
+                      int64_t depth_length);
 
 struct ContractionWorkspace {
   Reused<int64_t> offsets;
-  Reused<float> packed_weights, packed_input;
+  Reused<float> packed_weights, packed_input, block_weights;
 };
 
 // The instruction sets that hot loops are compiled for.

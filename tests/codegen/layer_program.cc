@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <memory>
 
 #include "codegen/emit.h"
+#include "ir/packed_groups.h"
 #include "runtime/emulator.h"
 #include "scheduler/dram.h"
 #include "scheduler/predict.h"
@@ -108,6 +110,25 @@ LayerCase RandomTypedLayer(std::mt19937* random) {
   return c;
 }
 
+LayerCase RandomPackedLayer(std::mt19937* random) {
+  LayerCase c = RandomTypedLayer(random);
+  scheduler::Layer& l = c.layer;
+  c.pack = Pick(random, 2, 6);
+  l.G = c.pack * Pick(random, 1, 2);
+  l.M = Pick(random, 1, 5), l.C = Pick(random, 1, 4);
+  c.input = RandomValues(random, l.N * l.G * l.C * l.H * l.W);
+  c.weight = RandomValues(random, l.G * l.M * l.C * l.R * l.S);
+  c.bias_values = RandomValues(random, l.G * l.M);
+  c.residual_values = RandomValues(random, l.N * l.G * l.M * l.E * l.F);
+  if (Pick(random, 0, 1) == 1) {
+    const int64_t plane = l.H * l.W, first = Pick(random, 0, l.G - 1) * l.C * plane;
+    const float odd = Pick(random, 0, 1) == 1 ? std::numeric_limits<float>::infinity()
+                                              : std::numeric_limits<float>::quiet_NaN();
+    for (int64_t i = 0; i < l.C * plane; ++i) c.input[At(first + i)] = odd;
+  }
+  return c;
+}
+
 std::vector<float> Expected(const LayerCase& c) {
   const scheduler::Layer& l = c.layer;
   std::vector<float> output;
@@ -169,7 +190,10 @@ ir::Nest NestOf(const LayerCase& c) {
     nest.program.ops.push_back({.op = MicroOp::kRelu, .argument = {previous, 0}});
   }
   nest.operands.push_back(output);
-  return nest;
+  if (c.pack == 1) return nest;
+  std::optional<ir::Nest> packed = ir::PackGroups(nest, c.pack);
+  DLA_CHECK(packed.has_value(), "groups of ", c.layer.G, " are not packed by ", c.pack);
+  return std::move(*packed);
 }
 
 ir::Graph GraphOf(const LayerCase& c) {

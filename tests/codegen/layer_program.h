@@ -27,6 +27,7 @@ struct LayerCase {
   bool bias = false;
   bool residual = false;  // added after the convolution, by the vector engine
   bool relu = false;      // last
+  int64_t pack = 1;       // groups side by side (ir/packed_groups.h)
   std::vector<float> input, weight, bias_values, residual_values;
 };
 
@@ -35,6 +36,9 @@ LayerCase RandomLayer(std::mt19937* random);
 
 // The same with random types; every value but the output is exact in all of them.
 LayerCase RandomTypedLayer(std::mt19937* random);
+
+// The same with several groups, packed; in some, one group's inputs are not finite.
+LayerCase RandomPackedLayer(std::mt19937* random);
 
 // Its output, computed by plain loops and rounded once, to the output's type.
 std::vector<float> Expected(const LayerCase& layer);

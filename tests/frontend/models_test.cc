@@ -3,69 +3,27 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
-#include <filesystem>
 
 #include "frontend/import.h"
 #include "ir/evaluate.h"
 #include "ir/pass.h"
 #include "ir/text.h"
-#include "support/tensor_file.h"
+#include "tests/frontend/stored_cases.h"
 #include "tests/ir/nest_interpreter.h"
 
 namespace dla::frontend {
 namespace {
 
-using Tensors = std::map<std::string, ir::Tensor>;
+using dla::testing::ExpectClose;
+using dla::testing::ReadTensors;
+using dla::testing::StoredCasePath;
+using dla::testing::StoredCases;
+using dla::testing::Tensors;
 
-Tensors ReadTensors(const std::string& path) {
-  Tensors tensors;
-  const auto read = ReadNpz(path);
-  EXPECT_TRUE(read.ok()) << read.status().message();
-  if (!read.ok()) return tensors;
-  for (const Tensor& tensor : *read) {
-    tensors[tensor.name] = {tensor.type, tensor.shape, tensor.bytes};
-  }
-  return tensors;
-}
-
-std::vector<std::string> CaseFolders() {
-  std::vector<std::string> folders;
-  const std::filesystem::path root = std::string(DLA_SOURCE_DIR) + "/tests/data/cases";
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
-    if (entry.path().filename() == "model.onnx") {
-      folders.push_back(entry.path().parent_path().lexically_relative(root).string());
-    }
-  }
-  std::sort(folders.begin(), folders.end());
-  return folders;
-}
-
-// rtol 1e-4 as the cases ask; the absolute part is relative to the largest element.
-void ExpectClose(const Tensors& wanted, const Tensors& got, float rtol) {
-  for (const auto& [name, tensor] : wanted) {
-    ASSERT_TRUE(got.contains(name)) << name;
-    ASSERT_EQ(tensor.shape, got.at(name).shape) << name;
-    ASSERT_EQ(tensor.type, got.at(name).type) << name;
-    const std::vector<float> x = tensor.ToFloats(), y = got.at(name).ToFloats();
-    float largest = 0;
-    for (const float value : x) {
-      if (std::isfinite(value)) largest = std::max(largest, std::fabs(value));
-    }
-    for (size_t i = 0; i < x.size(); ++i) {
-      if (std::isnan(x[i]) && std::isnan(y[i])) continue;
-      if (x[i] == y[i]) continue;  // infinities, too
-      ASSERT_NEAR(x[i], y[i], rtol * std::fabs(x[i]) + 0.1f * rtol * largest)
-          << name << " element " << i;
-    }
-  }
-}
-
-class Models : public testing::TestWithParam<std::string> {};
+class Models : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Models, MatchOnnxRuntime) {
-  const std::string folder = std::string(DLA_SOURCE_DIR) + "/tests/data/cases/" + GetParam();
-  Result<ir::Graph> graph = ImportOnnx(folder + "/model.onnx", {});
+  Result<ir::Graph> graph = ImportOnnx(StoredCasePath(GetParam(), "model.onnx"), {});
   ASSERT_TRUE(graph.ok()) << graph.status().message();
   ir::PassOptions options;
   options.dump = [](std::string_view pass, const ir::Graph& now) {
@@ -74,8 +32,8 @@ TEST_P(Models, MatchOnnxRuntime) {
     EXPECT_TRUE(ir::SameGraph(now, *parsed)) << pass;
   };
   ASSERT_TRUE(ir::RunPasses(&*graph, options).ok());
-  const Tensors inputs = ReadTensors(folder + "/inputs.npz");
-  const Tensors wanted = ReadTensors(folder + "/expected.npz");
+  const Tensors inputs = ReadTensors(StoredCasePath(GetParam(), "inputs.npz"));
+  const Tensors wanted = ReadTensors(StoredCasePath(GetParam(), "expected.npz"));
   ASSERT_FALSE(wanted.empty());
   const auto outputs = ir::Evaluate(*graph, inputs);
   ASSERT_TRUE(outputs.ok()) << outputs.status().message();
@@ -86,13 +44,13 @@ TEST_P(Models, MatchOnnxRuntime) {
   ExpectClose(*outputs, nests, 0);
 }
 
-std::string CaseName(const testing::TestParamInfo<std::string>& folder) {
+std::string CaseName(const ::testing::TestParamInfo<std::string>& folder) {
   std::string name = folder.param;
   std::replace(name.begin(), name.end(), '/', '_');
   return name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, Models, testing::ValuesIn(CaseFolders()), CaseName);
+INSTANTIATE_TEST_SUITE_P(Cases, Models, ::testing::ValuesIn(StoredCases()), CaseName);
 
 }  // namespace
 }  // namespace dla::frontend

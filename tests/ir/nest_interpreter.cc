@@ -267,7 +267,8 @@ std::map<std::string, Tensor> EvaluateNests(const Graph& graph,
   for (const ValueId id : graph.outputs) {
     if (!faults->empty()) break;
     const Value& value = graph.values[Idx(id)];
-    results[value.name] = {value.type, value.shape, buffers.at(id)};
+    results[value.name] = {value.type, value.shape, {}};
+    if (ElementCount(value.shape) > 0) results[value.name].bytes = buffers.at(id);
   }
   return results;
 }

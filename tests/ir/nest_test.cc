@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "ir/packed_groups.h"
 #include "ir/pass.h"
 #include "ir/vector_form.h"
 #include "tests/ir/graph_builder.h"
@@ -94,6 +95,37 @@ TEST(Nest, ConvolutionOnTheVectorEngine) {
             "v0 = load 0; v1 = load 1; v2 = reduce_dot v0 v1; v3 = load 2; v4 = add v2 v3; v5 = "
             "load 3; v6 = relu v4; v7 = add v6 v5");
   EXPECT_FALSE(VectorForm(*nest).has_value());
+}
+
+TEST(Nest, PackedGroups) {
+  GraphBuilder b;
+  const ValueId conv =
+      b.Node("Conv", "conv",
+             {b.Input("x", {1, 8, 5, 5}), b.Floats("w", {12, 2, 3, 3}, Pattern(216)),
+              b.Floats("bias", {12}, Pattern(12))},
+             {{"group", int64_t{4}}});
+  const ValueId scale = b.Floats("scale", {12, 1, 1}, Pattern(12));
+  Nest nest = LastNest(b.Build({b.Node("Mul", "p", {b.Node("Relu", "r", {conv}), scale})}));
+  EXPECT_TRUE(PackCounts(nest).empty()) << "its weights may be anything";
+  nest.operands[Nest::kWeight].is_constant = true;
+  EXPECT_EQ(PackCounts(nest), (std::vector<int64_t>{2, 4}));
+  EXPECT_FALSE(PackGroups(nest, 3).has_value());
+  const std::optional<Nest> packed = PackGroups(nest, 2);
+  ASSERT_TRUE(packed.has_value());
+  EXPECT_EQ(Dims(nest), "N=1 G=4 M=3 C=2 E=3 F=3 R=3 S=3");
+  EXPECT_EQ(Dims(*packed), "N=1 G=2 M=6 C=4 E=3 F=3 R=3 S=3");
+  EXPECT_EQ(Axes(*packed, 0), "1N+0<1*200 1G+0<2*100 1C+0<4*25 1E1R+0<5*5 1F1S+0<5*1");
+  EXPECT_EQ(Axes(*packed, 1), "1G+0<2*108 1M+0<6*18 1C+0<4*9 1R+0<3*3 1S+0<3*1");
+  EXPECT_EQ(Axes(*packed, 2), "1G+0<2*6 1M+0<6*1");
+  EXPECT_EQ(Axes(*packed, 3), "1G+0<2*6 1M+0<6*1");
+  EXPECT_EQ(Axes(*packed, 4), "1N+0<1*108 1G+0<2*54 1M+0<6*9 1E+0<3*3 1F+0<3*1");
+  const auto& diagonal = packed->operands[Nest::kWeight].diagonal;
+  ASSERT_TRUE(diagonal.has_value());
+  EXPECT_EQ(diagonal->channels, 3);
+  EXPECT_EQ(diagonal->depths, 2);
+  EXPECT_EQ(ZeroFactor(packed->operands[Nest::kWeight], *packed), 2);
+  EXPECT_TRUE(PackCounts(*packed).empty()) << "packed already";
+  EXPECT_FALSE(VectorForm(*packed).has_value());
 }
 
 TEST(Nest, OneDimensionalConvolution) {

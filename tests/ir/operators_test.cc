@@ -345,7 +345,7 @@ TEST(Operators, RefusalsSayWhatIsWrong) {
             "the input has shape 1x4x8x8 (256 elements), which cannot be seen as 3x85");
   EXPECT_EQ(b.TryNode("Reshape", {x, x}).code(), ErrorCode::kUnsupported);
   EXPECT_EQ(b.TryNode("Resize", {x, kNoValue, b.Floats("sc", {4}, {1, 1, -2, 1})}).message(),
-            "the scale of axis 2 is -2");
+            "the scale of axis 2 is -2; it must be above 0 and give at most 1,000,000 entries");
 }
 
 TEST(Operators, TableIsSortedAndComplete) {

@@ -36,6 +36,13 @@ TEST(Assembly, GatheredOperandsRoundTrip) {
   ExpectRoundTrip(program);
 }
 
+TEST(Assembly, BlockDiagonalWeightsRoundTrip) {
+  Program program = sample::MakeProgram();
+  sample::AddDiagonal(&program);
+  ExpectRoundTrip(program);
+  EXPECT_NE(Disassemble(program).find("diagonal M 12 C 2\n"), std::string::npos);
+}
+
 TEST(Assembly, OddNamesAndNumbersRoundTrip) {
   Program program = sample::MakeProgram();
   program.producer = "a \"quoted\" \\ back\nslash // no comment \x01 \xc3\xa9";

@@ -69,6 +69,7 @@ TEST(ProgramFile, ReadsBackWhatWasWritten) {
   const std::string path = TempPath("round.bin");
   Program program = sample::MakeProgram();
   sample::AddGather(&program);
+  sample::AddDiagonal(&program);
   ASSERT_TRUE(WriteProgram(program, path).ok());
   const auto read = ReadProgram(path);
   ASSERT_TRUE(read.ok()) << read.status().message();
@@ -168,15 +169,15 @@ TEST(ProgramFile, MessagesNameTheSectionAndTheReason) {
   EXPECT_EQ(Refusal({'D', 'L', 'A', '2'}),
             "m.bin: is no compiled program (it does not begin with 'DLA1')");
   std::vector<uint8_t> b = bytes;
-  b[4] = 4;
+  b[4] = 5;
   EXPECT_EQ(
       Refusal(b),
-      "m.bin: has format version 4.0; this version reads 3.0 to 3.0; compile the model again");
+      "m.bin: has format version 5.0; this version reads 4.0 to 4.0; compile the model again");
   b = bytes;
   b[6] = 1;
   EXPECT_EQ(
       Refusal(b),
-      "m.bin: has format version 3.1; this version reads 3.0 to 3.0; compile the model again");
+      "m.bin: has format version 4.1; this version reads 4.0 to 4.0; compile the model again");
   b = bytes;
   b[40] ^= 1;
   EXPECT_EQ(Refusal(b), "m.bin: the header's CRC is wrong: the file is damaged");

@@ -246,6 +246,12 @@ inline void AddGather(Program* program) {
   group.body.insert(group.body.begin() + 1, Load(2));
 }
 
+// The weights of the convolution become two blocks of 12 channels by 2 depths.
+inline void AddDiagonal(Program* program) {
+  OperandDesc& weight = program->groups[0].operands[1];
+  weight.diagonal = {.channel_dim = 0, .depth_dim = 1, .channels = 12, .depths = 2};
+}
+
 // The packed constants: weights and bias with small different values.
 inline std::vector<uint8_t> ConstantBytes() {
   std::vector<float> values(864 + 24);

@@ -52,6 +52,32 @@ TEST(Verifier, AcceptsTheSample) {
   EXPECT_EQ(sample::WalkProgram(program, 1000, 1), "");
 }
 
+TEST(Verifier, RefusesBadDiagonals) {
+  const auto diagonal = [](Program* p) -> DiagonalDesc& {
+    sample::AddDiagonal(p);
+    return *Conv(p).operands[1].diagonal;
+  };
+  Program sound = sample::MakeProgram();
+  diagonal(&sound);
+  EXPECT_EQ(VerifyProgram(sound).message(), "");
+  using P = Program*;
+  ExpectCaught({
+      {"is block-diagonal over dimensions 9 and 1", [&](P p) { diagonal(p).channel_dim = 9; }},
+      {"is block-diagonal over dimensions 0 and 0", [&](P p) { diagonal(p).depth_dim = 0; }},
+      {"is block-diagonal over dimensions 0 and 2", [&](P p) { diagonal(p).depth_dim = 2; }},
+      {"is block-diagonal with blocks of 0 by 2", [&](P p) { diagonal(p).channels = 0; }},
+      {"is block-diagonal with blocks of 12 by -1", [&](P p) { diagonal(p).depths = -1; }},
+      {"is block-diagonal over other dimensions than a channel and a depth",
+       [&](P p) {
+         DiagonalDesc& d = diagonal(p);
+         d.channel_dim = 1;
+         d.depth_dim = 4;
+       }},
+      {"is block-diagonal, but does not lie in panels",
+       [&](P p) { Conv(p).operands[0].diagonal = diagonal(p); }},
+  });
+}
+
 TEST(Verifier, RefusesBadGathers) {
   Program sound = sample::MakeProgram();
   sample::AddGather(&sound);

@@ -12,14 +12,15 @@
 namespace dla::testing {
 namespace {
 
-void Compare(const std::string& target_name, uint32_t seed, int runs) {
+void Compare(const std::string& target_name, uint32_t seed, int runs,
+             LayerCase (*make)(std::mt19937*) = RandomLayer) {
   std::printf("seed %u\n", seed);
   const Result<machine::Target> target = machine::LoadTarget(target_name, {});
   ASSERT_TRUE(target.ok()) << target.status().message();
   std::mt19937 random(seed);
   for (int run = 0; run < runs && !::testing::Test::HasFailure(); ++run) {
     SCOPED_TRACE("run " + std::to_string(run));
-    const LayerCase layer = RandomLayer(&random);
+    const LayerCase layer = make(&random);
     const ir::Nest nest = NestOf(layer);
     scheduler::Mapping mapping = RandomMapping(nest, &random);
     if (target->memories.size() == 3) {
@@ -29,7 +30,8 @@ void Compare(const std::string& target_name, uint32_t seed, int runs) {
     const Walk walk = WalkNest(nest, mapping, *target);
     const machine::Counters predicted = scheduler::Predict(nest, mapping, *target);
     EXPECT_EQ(predicted.cycles, walk.cycles);
-    EXPECT_EQ(predicted.macs_array, walk.macs);
+    EXPECT_EQ(predicted.macs_issued, walk.macs);
+    EXPECT_EQ(predicted.macs_array * layer.pack, walk.macs);
     EXPECT_EQ(scheduler::StepCount(nest, mapping), walk.steps);
     machine::Counters expected;
     for (size_t o = 0; o < walk.operands.size(); ++o) {
@@ -52,6 +54,13 @@ void Compare(const std::string& target_name, uint32_t seed, int runs) {
 }
 
 TEST(NestWalk, Edge32) { Compare("edge32", 21, 1000); }
+TEST(NestWalk, PackedGroups) {
+  Compare("edge32", 24, 500, [](std::mt19937* random) {
+    LayerCase layer = RandomPackedLayer(random);
+    layer.types = {};
+    return layer;
+  });
+}
 TEST(NestWalk, Edge32Unified) { Compare("edge32-unified", 22, 500); }
 TEST(NestWalk, Edge32Ideal) { Compare("edge32-ideal", 23, 500); }
 
