@@ -60,7 +60,7 @@ class Chooser {
     return std::any_of(readers.begin(), readers.end(), [&](int r) { return g < r && r < end; });
   }
 
-  // Is there something to win at both ends: a value that does not stay whole today?
+  // Is there something to win at one of the ends: a value that does not stay whole today?
   bool IsWorthTrying(GroupSpan groups) const {
     const auto is_lost = [&](int writer, int reader) {
       const std::vector<Held>& held = choice_.held[At(reader)];
@@ -73,12 +73,12 @@ class Chooser {
       return groups.first < r && r < groups.end && is_lost(groups.first, r);
     });
     bool ends = false;
-    for (int g = groups.first; g < groups.end - 1 && begins && !ends; ++g) {
+    for (int g = groups.first; g < groups.end - 1 && !begins && !ends; ++g) {
       const auto& of = choice_.flows.at(MadeBy(g)).readers;
       ends =
           std::find(of.begin(), of.end(), groups.end - 1) != of.end() && is_lost(g, groups.end - 1);
     }
-    return begins && ends;
+    return begins || ends;
   }
 
   // What is held during the groups and not only within them.

@@ -314,7 +314,7 @@ class Planner {
     question.bytes.assign(searcher_.target().memories.size(), 0);
     for (const Held& h : held) {
       const Candidate& candidate = candidates_[At(items_[At(h.item)])];
-      const bool begins = groups.first == candidate.first_group;
+      const bool begins = groups.first == candidate.first_group && groups.end == groups.first + 1;
       const Held over = {begins ? ItemOf(OverOf(items_[At(h.item)])) : -1, h.memory};
       if (std::find(held.begin(), held.end(), over) == held.end())
         question.bytes[At(h.memory)] += candidate.reserved_bytes;
