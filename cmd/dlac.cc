@@ -23,6 +23,7 @@
 #include "machine/program_file.h"
 #include "machine/target_file.h"
 #include "machine/verifier.h"
+#include "scheduler/mapping_cache.h"
 #include "scheduler/plan_file.h"
 #include "scheduler/predict.h"
 #include "scheduler/report.h"
@@ -46,6 +47,7 @@ struct Options {
   std::string explain;
   std::string search = "exact", space = "all";
   std::string multiply = "best";
+  std::string cache;
   std::vector<std::string> disabled_rules;
   int64_t search_budget = scheduler::SearchOptions().budget;
   size_t top = 5;
@@ -78,8 +80,10 @@ void Describe(CLI::App* app, Options* o) {
          "--residency", o->residency,
          "none, one-step, onsram, best (default), exact or infinite (scratchpads without limits)")
       ->type_name("POLICY");
-  app->add_option("--search", o->search,
-                  "of each group's mapping: exact (default), quick or random:N (N samples)")
+  app->add_option(
+         "--search", o->search,
+         "of each group's mapping: exact (default), quick, random:N (N samples), reuse (of "
+         "the cache's mappings for other sizes) or none (one by rule)")
       ->type_name("METHOD");
   app->add_option("--space", o->space,
                   "block sizes: all (default), even (extent / n rounded up) or strided")
@@ -87,6 +91,9 @@ void Describe(CLI::App* app, Options* o) {
   app->add_option("--disable-rule", o->disabled_rules,
                   "search without this pruning rule (docs/SCHEDULER.md); slower, same result")
       ->type_name("NAME");
+  app->add_option("--cache", o->cache,
+                  "keep found mappings in this folder and take those of earlier compilations")
+      ->type_name("DIR");
   app->add_option("--multiply", o->multiply,
                   "convolutions in groups: best (default, by cost), array (group by group), packed "
                   "(groups side by side) or vector")
@@ -221,6 +228,9 @@ Result<scheduler::ScheduleOptions> ScheduleOptionsOf(const Options& o) {
     return Usage("--multiply ", o.multiply, ": best, array, packed or vector expected");
   }
   options.multiply = *multiply;
+  if (options.search.way == scheduler::SearchWay::kReuse && o.cache.empty()) {
+    return Usage("--search reuse: --cache DIR says where the mappings are");
+  }
   const auto residency = scheduler::ParseResidencyPolicy(o.residency);
   if (!residency) {
     return Usage("--residency ", o.residency,
@@ -300,6 +310,23 @@ Result<scheduler::Pins> ReadPins(const std::string& path) {
   return pins;
 }
 
+// A cache that cannot be read or written costs time, nothing else.
+void CloseCache(const Options& o, scheduler::MappingCache* cache) {
+  const auto warn = [](const std::string& text) {
+    std::fputs(Concat("dlac: warning: ", text, "\n").c_str(), stderr);
+  };
+  const Status saved = cache->Save();
+  for (const std::string& warning : cache->warnings()) warn(warning);
+  if (!saved.ok()) warn(saved.message());
+  if (!o.verbose) return;
+  const scheduler::MappingCache::Use& use = cache->use();
+  std::fputs(
+      Concat("cache: ", use.found, " mappings taken, ", use.searched, " searched, ", use.adapted,
+             " of other sizes tried (", use.illegal, " did not fit as they were)\n")
+          .c_str(),
+      stderr);
+}
+
 Status Compile(const Options& o) {
   DLA_ASSIGN_OR_RETURN(const frontend::ImportOptions import_options, ImportOptionsOf(o));
   DLA_ASSIGN_OR_RETURN(scheduler::ScheduleOptions options, ScheduleOptionsOf(o));
@@ -321,7 +348,10 @@ Status Compile(const Options& o) {
   for (const std::string& text : ir::OverflowingConstants(graph)) {
     std::fputs(Concat("dlac: warning: ", o.model, ": ", text, "\n").c_str(), stderr);
   }
+  scheduler::MappingCache cache(o.cache, std::string("dlac ") + DLA_VERSION);
+  if (!o.cache.empty()) options.cache = &cache;
   Result<scheduler::Schedule> schedule = scheduler::MakeSchedule(graph, target, options);
+  if (!o.cache.empty()) CloseCache(o, &cache);
   if (!schedule.ok()) return schedule.status().At(o.model);
   std::string explanation;
   if (!o.explain.empty()) {

@@ -223,7 +223,7 @@ double TotalCost(const Schedule& schedule) {
 
 Result<Schedule> ScheduleOn(const machine::Target& target, const ir::Graph& graph,
                             const ScheduleOptions& options) {
-  Searcher searcher(target, options.objective, options.search);
+  Searcher searcher(target, options.objective, options.search, options.cache);
   DLA_ASSIGN_OR_RETURN(const std::vector<ir::Nest> nests,
                        BuildNests(graph, options.multiply, &searcher));
   ResidencyRules rules = {.options = {.policy = options.residency},

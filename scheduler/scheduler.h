@@ -21,6 +21,7 @@ struct ScheduleOptions {
   Objective objective = Objective::kBalanced;
   SearchOptions search;
   MultiplyBy multiply = MultiplyBy::kBest;
+  MappingCache* cache = nullptr;  // mappings of earlier compilations; may be null
   ResidencyPolicy residency = ResidencyPolicy::kBest;
   bool cascades = true;  // --cascades
   PlacementOptions placement;

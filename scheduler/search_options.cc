@@ -25,8 +25,12 @@ Result<SearchOptions> ParseSearchOptions(std::string_view way, std::string_view 
     options.way = SearchWay::kRandom;
   } else if (way == "quick") {
     options.way = SearchWay::kQuick;
+  } else if (way == "reuse") {
+    options.way = SearchWay::kReuse;
+  } else if (way == "none") {
+    options.way = SearchWay::kNone;
   } else if (way != "exact") {
-    return Usage("--search ", way, ": exact, quick or random:N expected");
+    return Usage("--search ", way, ": exact, quick, random:N, reuse or none expected");
   }
   if (space == "even") {
     options.space = SizeSpace::kEven;

@@ -15,6 +15,8 @@ enum class SearchWay : uint8_t {
   kExact,   // branch and bound with a proof; where its budget ends, the quick search looks too
   kQuick,   // the best of some sizes; proves nothing
   kRandom,  // the best of uniformly random vectors of sizes, each in a random order
+  kReuse,   // the best of what mappings of other sizes become (reuse.h)
+  kNone,    // one mapping by rule
 };
 
 // Which block sizes are looked at.

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "scheduler/mapping_fault.h"
 #include "scheduler/predict.h"
+#include "scheduler/reuse.h"
 
 namespace dla::scheduler {
 
@@ -39,6 +41,68 @@ std::vector<int64_t> CostKey(const ir::Nest& nest) {
   return key;
 }
 
+Searcher::Searcher(const machine::Target& target, Objective objective, const SearchOptions& options,
+                   MappingCache* cache)
+    : target_(target), objective_(objective), options_(options), cache_(cache) {
+  if (cache_ == nullptr) return;
+  SearchOptions answers = options_;
+  if (answers.way == SearchWay::kReuse) answers.way = SearchWay::kExact;
+  context_ = cache_->ContextOf(target, objective, answers);
+}
+
+// A mapping is taken if it is legal here and costs what it cost where it was found.
+std::optional<SearchResult> Searcher::FromCache(const SearchProblem& problem,
+                                                const std::vector<int64_t>& question) {
+  const MappingCache::Answers& answers = cache_->AnswersIn(context_);
+  const auto it = answers.find(question);
+  if (it == answers.end()) return std::nullopt;
+  const MappingCache::Answer& answer = it->second;
+  std::string fault = MappingFault(problem, answer.mapping);
+  if (fault.empty()) {
+    SearchResult result = {.mapping = answer.mapping,
+                           .predicted = Predict(*problem.nest, answer.mapping, target_),
+                           .certificate = answer.certificate,
+                           .points = answer.points,
+                           .evaluated = answer.evaluated};
+    const bool same = result.predicted.cycles == answer.cycles &&
+                      result.predicted.dram_bus_bytes() == answer.bus_bytes;
+    if (same) return result;
+    fault = "it does not cost what is said";
+  } else {
+    fault = Concat("it is not legal (", fault, ")");
+  }
+  cache_->Refuse(context_, question, fault);
+  return std::nullopt;
+}
+
+std::optional<SearchResult> Searcher::Answer(const SearchProblem& problem,
+                                             const std::vector<int64_t>& question) {
+  if (options_.way == SearchWay::kNone) return DefaultMapping(problem);
+  if (cache_ == nullptr) return SearchMapping(problem);
+  if (options_.way == SearchWay::kReuse) {
+    return ReuseMapping(problem, cache_->AnswersIn(context_), &cache_->use());
+  }
+  if (std::optional<SearchResult> found = FromCache(problem, question)) {
+    ++cache_->use().found;
+    return found;
+  }
+  ++cache_->use().searched;
+  std::optional<SearchResult> result = SearchMapping(problem);
+  if (!result) return result;
+  MappingCache::Answer answer = {.kind = KindOf(*problem.nest, problem.resident_in),
+                                 .mapping = result->mapping,
+                                 .certificate = result->certificate,
+                                 .points = result->points,
+                                 .evaluated = result->evaluated,
+                                 .cycles = result->predicted.cycles,
+                                 .bus_bytes = result->predicted.dram_bus_bytes()};
+  for (const ir::Dimension& dimension : problem.nest->dimensions) {
+    answer.extents.push_back(dimension.extent);
+  }
+  cache_->Add(context_, question, std::move(answer));
+  return result;
+}
+
 const SearchResult* Searcher::Find(const ir::Nest& nest, const std::vector<int>& resident_in,
                                    const std::vector<int64_t>& reserved_bytes) {
   SearchProblem problem = {
@@ -52,7 +116,7 @@ const SearchResult* Searcher::Find(const ir::Nest& nest, const std::vector<int>&
   key.insert(key.end(), resident_in.begin(), resident_in.end());
   key.insert(key.end(), problem.free_bytes.begin(), problem.free_bytes.end());
   auto [it, is_new] = found_.try_emplace(std::move(key));
-  if (is_new) it->second = SearchMapping(problem);
+  if (is_new) it->second = Answer(problem, it->first);
   return it->second ? &*it->second : nullptr;
 }
 

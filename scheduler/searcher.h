@@ -1,4 +1,5 @@
-// Searches with a memory: layers of the same shape are searched once.
+// Searches with a memory: layers of the same shape are searched once, with a cache over all
+// compilations.
 #pragma once
 
 #include <deque>
@@ -6,14 +7,16 @@
 #include <string>
 #include <vector>
 
+#include "scheduler/mapping_cache.h"
 #include "scheduler/search.h"
 
 namespace dla::scheduler {
 
 class Searcher {
  public:
-  Searcher(const machine::Target& target, Objective objective, const SearchOptions& options)
-      : target_(target), objective_(objective), options_(options) {}
+  // `cache` may be null; SearchWay::kReuse needs one.
+  Searcher(const machine::Target& target, Objective objective, const SearchOptions& options,
+           MappingCache* cache = nullptr);
 
   // The best mapping of the nest when operand o is resident in memory resident_in[o] (-1: not) and
   // `reserved_bytes` of each scratchpad are taken; null if nothing fits. The result stays valid as
@@ -28,9 +31,16 @@ class Searcher {
   Objective objective() const { return objective_; }
 
  private:
+  std::optional<SearchResult> Answer(const SearchProblem& problem,
+                                     const std::vector<int64_t>& question);
+  std::optional<SearchResult> FromCache(const SearchProblem& problem,
+                                        const std::vector<int64_t>& question);
+
   const machine::Target& target_;
   Objective objective_;
   SearchOptions options_;
+  MappingCache* cache_;
+  std::string context_;  // of the cache's answers
   std::map<std::vector<int64_t>, std::optional<SearchResult>> found_;
   std::deque<SearchResult> kept_;
 };

@@ -327,7 +327,22 @@ double BoxBounds::SerialOf(const Repeats& repeats, uint32_t single) const {
     cycles += 2 * TransferCycles(spills * out.tiles, spills * out.spill_bus);
     loads = std::max(loads, spills * out.tiles);
   }
-  return cycles + loads * latency_;
+  return cycles + loads * latency_ + EndsOf(single);
+}
+
+double BoxBounds::EndsOf(uint32_t single) const {
+  if (!problem_.options.rules.Has(Rule::kFill)) return 0;
+  double cycles = 0;
+  const size_t output = operands_.size() - 1;
+  for (size_t o = 0; o < output; ++o) {
+    const bool at_first = !operands_[o].once_a_drain || static_cast<int>(o) == nest_.bias;
+    const bool counts = operands_[o].moves && at_first && moved_[o].first_bytes > 0;
+    if (counts && (single >> o & 1U) == 0) cycles += TransferCycles(1, moved_[o].first_bytes);
+  }
+  if (operands_[output].moves && (single >> output & 1U) == 0) {
+    cycles += TransferCycles(1, moved_[output].last_bytes);
+  }
+  return cycles;
 }
 
 Cost BoxBounds::Bound(const Repeats& repeats, double serial) const {

@@ -56,7 +56,8 @@ class BoxBounds {
     }
   }
 
-  // Cycles of the transfers that cannot overlap with the engines, with the latency of their loads.
+  // Cycles of the transfers that cannot overlap with the engines, with the latency of their loads:
+  // those through single buffers, and of the others the first loads and the last store.
   // Bit o of `single`: operand o has one buffer and more than one tile; the accumulators' bit is
   // behind the operands'. The output's own bit says whether finished results leave from a single
   // buffer, the accumulators' whether partial sums do.
@@ -111,6 +112,8 @@ class BoxBounds {
   void ListClasses();
   bool CanBe(const OrderClass& order_class) const;
   Repeats RepeatsOf(uint32_t once) const;
+  // Of what is not `single`, in the first and in the last step.
+  double EndsOf(uint32_t single) const;
   double LeastSerial(const Repeats& repeats);
   void FindSingles();
   void SetOperand(size_t o);

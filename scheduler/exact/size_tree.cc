@@ -11,7 +11,7 @@
 namespace dla::scheduler {
 namespace {
 
-constexpr int64_t kMostSizes = 16384;    // of a dimension
+constexpr int64_t kMostSizes = 32768;    // of a dimension
 constexpr int64_t kMostPairs = 4096;     // of the dimensions of one axis
 constexpr int64_t kMostTiles = 1 << 21;  // of all these pairs together
 
