@@ -489,6 +489,11 @@ class Planner {
     choice.group_cost = [this](int g, std::span<const Held> held) {
       return GroupCost(g, QuestionOf({g, g + 1}, held));
     };
+    choice.moves_again = [this](int g, std::span<const Held> held) {
+      const SearchResult* alone = Mapped(At(g), QuestionOf({g, g + 1}, held));
+      return alone != nullptr &&
+             alone->predicted.dram_bytes() > CompulsoryBytes(nests_[At(g)], alone->mapping);
+    };
     choice.cascade_cost = [this](const Segment& segment, std::span<const Held> held) {
       return CascadeCost(segment, QuestionOf(segment.groups, held));
     };
