@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "scheduler/cascade.h"
 #include "scheduler/cascade_choice.h"
@@ -58,7 +59,7 @@ class Planner {
     DLA_RETURN_IF_ERROR(SetSegments(GivenCascades(graph_, rules_.given)));
     ResidencyResult result = SolveResidency(Problem(), rules_.options);
     if (result.failed_step >= 0) return NoRoomFor(segments_[At(result.failed_step)]);
-    if (MayCascade()) result = AddCascades(std::move(result));
+    if (MayCascade()) result = CascadeFromBothEnds(std::move(result));
     return Write(result);
   }
 
@@ -453,6 +454,26 @@ class Planner {
     const auto inside = [&](int g) { return groups.first <= g && g < groups.end; };
     return std::any_of(flow.writers.begin(), flow.writers.end(), inside) ||
            std::any_of(flow.readers.begin(), flow.readers.end(), inside);
+  }
+
+  // What stays whole takes the room of cascades and the other way round: cascades are chosen beside
+  // what is held, and beside nothing; the cheaper plan is taken.
+  ResidencyResult CascadeFromBothEnds(ResidencyResult result) {
+    ResidencyResult nothing = result;
+    std::fill(nothing.memory.begin(), nothing.memory.end(), -1);
+    nothing.cost = result.cost_of_none;
+    const std::vector<Segment> alone = segments_;
+    const std::vector<int> all_items = items_;
+    result = AddCascades(std::move(result));
+    std::vector<Segment> segments = std::exchange(segments_, alone);
+    std::vector<int> items = std::exchange(items_, all_items);
+    NumberSegments();
+    nothing = AddCascades(std::move(nothing));
+    if (nothing.cost < result.cost) return nothing;
+    segments_ = std::move(segments);
+    items_ = std::move(items);
+    NumberSegments();
+    return result;
   }
 
   // Chooses cascades beside what is held, decides anew what is held beside these, and so on.
