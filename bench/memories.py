@@ -7,7 +7,7 @@ First, 2 MiB of `onsram` and 192 KiB of `edge32` cut in several ways, every clas
 least traffic: whoever has the finer cut has a schedule for the coarser one, so costs may only grow.
 Then `edge32` (a third of the bytes each for inputs, weights and outputs) against `edge32-unified`,
 f32, least traffic and least latency, with and without residency. Everything is executed; the script
-ends if a count differs from its prediction. Writes the parts of docs/MEMORY.md between its marks; exit
+ends if a count differs from its prediction. Writes the parts of docs/SCRATCHPADS.md between its marks; exit
 code 1 if an order is violated.
 """
 import json
@@ -93,8 +93,8 @@ class Tables:
 
 def main():
     tables = Tables()
-    tables.bench.write_part("MEMORY.md", "cuts", "\n\n".join(tables.cuts()))
-    tables.bench.write_part("MEMORY.md", "unified", tables.unified())
+    tables.bench.write_part("SCRATCHPADS.md", "cuts", "\n\n".join(tables.cuts()))
+    tables.bench.write_part("SCRATCHPADS.md", "unified", tables.unified())
     return 1 if tables.violations else 0
 
 
