@@ -145,7 +145,9 @@ class Bench:
                 self._cells = dict(json.loads(line) for line in f)
 
     def _measure(self, network, target, mem, extra):
-        program, plan, stats = (self.file(n) for n in ("cell.bin", "cell.json", "stats.json"))
+        # Names of this process: other scripts may use the same folder.
+        names = ("cell%d.bin", "cell%d.json", "stats%d.json")
+        program, plan, stats = (self.file(n % os.getpid()) for n in names)
         where = "%s on %s %s %s: " % (network.name, target, mem, " ".join(extra))
         step = self.compile(network, program, target, mem, plan, extra)
         if step.status == "no-fit":
@@ -157,8 +159,10 @@ class Bench:
         if step.status != "ok":
             sys.exit(where + "dlarun: " + " ".join(step.reasons))
         schedule, counted = read_json(plan), read_json(stats)
-        if not counted["as_predicted"]:
+        if not counted["as_predicted"] or schedule["totals"]["cycles"] != counted["cycles"]:
             sys.exit(where + "counters differ from their predictions")
+        for path in (program, plan, stats):
+            os.remove(path)
         return {"cycles": counted["cycles"], "dram_bytes": counted["dram_bytes"],
                 "energy_pj": schedule["totals"]["energy_pj"], "seconds": seconds,
                 "bound": schedule["residency"]["bound"],
