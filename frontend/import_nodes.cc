@@ -145,6 +145,7 @@ Status Importer::AddOperator(const onnx::NodeProto& proto, const ir::OpDef& def,
 
 Status Importer::AddConstantNode(const onnx::NodeProto& proto, Scope* scope) {
   DLA_ASSIGN_OR_RETURN(const ImportedTensor tensor, ReadConstantNode(proto, &tensors_));
+  if (proto.output(0).empty()) return {};  // nobody can read it
   const ValueId id = Define(proto.output(0), tensor.type, scope);
   graph_.values[Idx(id)].constant = tensor.constant;
   return {};

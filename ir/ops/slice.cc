@@ -1,6 +1,5 @@
 // Slice and Split become StridedSlice: start, step and extent along every axis.
 #include <algorithm>
-#include <limits>
 
 #include "ir/kernels/strided.h"
 #include "ir/ops/ops.h"
@@ -84,10 +83,6 @@ Result<std::vector<int64_t>> Read(const Graph& graph, const Node& node, int posi
 Status SliceAxis(int64_t extent, int64_t start, int64_t end, int64_t step, size_t axis,
                  Range* range) {
   if (step == 0) return Malformed("the step of axis ", axis, " is 0");
-  // "To the end" is written as INT_MAX, backwards, too: ONNX Runtime reads it so.
-  const bool to_end =
-      end == std::numeric_limits<int32_t>::max() || end == std::numeric_limits<int64_t>::max();
-  if (step < 0 && to_end) end = -extent - 1;
   // Negative positions count from the end; then all is clamped to the axis, starts to its entries
   // where the slice runs backwards.
   const auto place = [&](int64_t at, int64_t low, int64_t high) {

@@ -293,6 +293,22 @@ TEST(Import, ConstantNodesOfAllForms) {
   EXPECT_EQ(z.shape, (ir::Shape{2, 1}));
 }
 
+// Results without a name are absent: no later node can read them, and there may be many.
+TEST(Import, ResultsWithoutANameAreAbsent) {
+  onnx::ModelProto model = ReluModel({"2"});
+  for (int i = 0; i < 2; ++i) {
+    onnx::AttributeProto* value = AddNode(&model, "Constant", "", {}, {""})->add_attribute();
+    value->set_name("value_float");
+    value->set_type(onnx::AttributeProto::FLOAT);
+    value->set_f(1);
+    AddNode(&model, "Relu", "", {"x"}, {""});
+  }
+  const TemporaryModel file(model);
+  const auto graph = ImportOnnx(file.path(), {});
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  EXPECT_EQ(graph->outputs.size(), 1U);
+}
+
 TEST(Import, InitializersListedAsInputsAreConstants) {
   onnx::ModelProto model = ReluModel({"2"});
   AddFloats(&model, "w", {2}, {1, 2});
