@@ -68,7 +68,7 @@ class Tables:
 
     def unified(self):
         rows = []
-        for network in self.bench.networks(NETWORKS):
+        for network in self.bench.networks(NETWORKS + ["resnet18"]):
             for third in THIRDS:
                 row = [network.name, "%d KiB" % (3 * third)]
                 for objective in ["traffic", "latency"]:
