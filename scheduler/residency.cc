@@ -459,6 +459,9 @@ class Planner {
   // What stays whole takes the room of cascades and the other way round: cascades are chosen beside
   // what is held, and beside nothing; the cheaper plan is taken.
   ResidencyResult CascadeFromBothEnds(ResidencyResult result) {
+    // Beside nothing every chain is worth trying, which takes long.
+    constexpr size_t kMostGroups = 500;
+    if (nests_.size() > kMostGroups) return AddCascades(std::move(result));
     ResidencyResult nothing = result;
     std::fill(nothing.memory.begin(), nothing.memory.end(), -1);
     nothing.cost = result.cost_of_none;
