@@ -5,6 +5,7 @@ outputs, and judge what comes out of the emulator.
 """
 import argparse
 import fnmatch
+import hashlib
 import json
 import os
 import platform
@@ -57,6 +58,7 @@ class Bench:
             missing = " and ".join(self.product.missing())
             parser.error("%s not found in %s" % (missing, self.options.bin))
         os.makedirs(self.options.work, exist_ok=True)
+        self._cells = None
 
     def networks(self, names):
         """The networks of these names (and of --only), in this order, one at a time."""
@@ -113,9 +115,59 @@ class Bench:
     def file(self, name):
         return os.path.join(self.options.work, name)
 
-    def compile(self, network, program, target, mem=None, schedule=None):
+    def compile(self, network, program, target, mem=None, schedule=None, extra=()):
         return self.product.compile(network.path, program, target, mem, network.dims,
-                                    network.shapes, schedule, extra=["--quiet"])
+                                    network.shapes, schedule, extra=["--quiet", *extra])
+
+    def measure(self, network, target, mem=None, extra=()):
+        """What the emulator counts of the network compiled with these options, in timed mode, and
+        what the schedule says of it. Ends the script if a count is not as predicted. What this
+        build has measured before is remembered in the work folder; None where dlac refuses."""
+        key = json.dumps([network.name, target, mem or {}, list(extra)], sort_keys=True)
+        if self._cells is None:
+            self._read_cells()
+        if key not in self._cells:
+            self._cells[key] = self._measure(network, target, mem, extra)
+            with open(self._cells_path, "a") as f:
+                f.write(json.dumps([key, self._cells[key]]) + "\n")
+        return self._cells[key]
+
+    def _read_cells(self):
+        """Measurements of this very build, one a line."""
+        build = hashlib.sha256()
+        for tool in (self.product.dlac, self.product.dlarun):
+            with open(tool, "rb") as f:
+                build.update(f.read())
+        self._cells_path = self.file("cells_%s.jsonl" % build.hexdigest()[:16])
+        self._cells = {}
+        if os.path.exists(self._cells_path):
+            with open(self._cells_path) as f:
+                self._cells = dict(json.loads(line) for line in f)
+
+    def _measure(self, network, target, mem, extra):
+        # Names of this process: other scripts may use the same folder.
+        names = ("cell%d.bin", "cell%d.json", "stats%d.json")
+        program, plan, stats = (self.file(n % os.getpid()) for n in names)
+        where = "%s on %s %s %s: " % (network.name, target, mem, " ".join(extra))
+        step = self.compile(network, program, target, mem, plan, extra)
+        if step.status == "no-fit":
+            return None
+        if step.status != "ok":
+            sys.exit(where + "dlac: " + " ".join(step.reasons))
+        seconds = step.run.cpu_seconds
+        step, _ = self.run(network, program, "timed", stats)
+        if step.status != "ok":
+            sys.exit(where + "dlarun: " + " ".join(step.reasons))
+        schedule, counted = read_json(plan), read_json(stats)
+        if not counted["as_predicted"] or schedule["totals"]["cycles"] != counted["cycles"]:
+            sys.exit(where + "counters differ from their predictions")
+        for path in (program, plan, stats):
+            os.remove(path)
+        return {"cycles": counted["cycles"], "dram_bytes": counted["dram_bytes"],
+                "energy_pj": schedule["totals"]["energy_pj"], "seconds": seconds,
+                "bound": schedule["residency"]["bound"],
+                "given_up": schedule["residency"]["given_up"], "engines": counted["engines"],
+                "bus_bytes": counted["dram_bus_bytes"], "utilisation": counted["utilisation"]}
 
     def run(self, network, program, mode="both", stats=None, extra=()):
         """The step, and whether the outputs match with a text (None in timed mode)."""
@@ -134,6 +186,25 @@ class Bench:
         path = self.options.out or os.path.join(ROOT, "docs", page)
         with open(path, "w") as f:
             f.write(text)
+        print("written to", path)
+
+
+    def write_part(self, page, name, text):
+        """Replaces what stands between `<!-- NAME -->` and `<!-- end of NAME -->` in the page; with
+        --out or --only the text alone is written there or printed."""
+        if self.options.only or self.options.out:
+            if self.options.out:
+                self.write(page, text + "\n")
+            else:
+                print(text)
+            return
+        path = os.path.join(ROOT, "docs", page)
+        with open(path) as f:
+            whole = f.read()
+        first, last = "<!-- %s -->\n" % name, "<!-- end of %s -->\n" % name
+        begin, end = whole.index(first) + len(first), whole.index(last)
+        with open(path, "w") as f:
+            f.write(whole[:begin] + "\n" + text + "\n\n" + whole[end:])
         print("written to", path)
 
 

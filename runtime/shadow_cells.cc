@@ -31,16 +31,18 @@ uint32_t Spaces::Named(const std::string& name) {
 }
 
 int64_t Spaces::BufferOf(const OperandDesc& operand, int32_t group) const {
+  // In the group in which a value takes the place of another both are there: the name decides.
   int64_t best = -1;
-  int32_t longest = 0;
+  std::pair<bool, int32_t> most = {false, 0};
   for (size_t i = 0; i < program_.buffers.size(); ++i) {
     const machine::BufferUse& b = program_.buffers[i];
+    const std::pair key(b.name == operand.value, b.end_group - b.first_group);
     if (b.memory != operand.memory || operand.address < b.address ||
         operand.address >= b.address + b.bytes || group < b.first_group || group >= b.end_group ||
-        b.end_group - b.first_group <= longest) {
+        key <= most) {
       continue;
     }
-    longest = b.end_group - b.first_group;
+    most = key;
     best = static_cast<int64_t>(i);
   }
   return best;

@@ -60,7 +60,8 @@ class Chooser {
     return std::any_of(readers.begin(), readers.end(), [&](int r) { return g < r && r < end; });
   }
 
-  // Is there something to win at both ends: a value that does not stay whole today?
+  // Is there something to win at one of the ends: a value that does not stay whole today, or one
+  // that the first group moves more than once (a cascade loads each line once)?
   bool IsWorthTrying(GroupSpan groups) const {
     const auto is_lost = [&](int writer, int reader) {
       const std::vector<Held>& held = choice_.held[At(reader)];
@@ -72,13 +73,13 @@ class Chooser {
     const bool begins = std::any_of(readers.begin(), readers.end(), [&](int r) {
       return groups.first < r && r < groups.end && is_lost(groups.first, r);
     });
-    bool ends = false;
-    for (int g = groups.first; g < groups.end - 1 && begins && !ends; ++g) {
+    bool ends = choice_.moves_again(groups.first, HeldAcross({groups.first, groups.first + 1}));
+    for (int g = groups.first; g < groups.end - 1 && !begins && !ends; ++g) {
       const auto& of = choice_.flows.at(MadeBy(g)).readers;
       ends =
           std::find(of.begin(), of.end(), groups.end - 1) != of.end() && is_lost(g, groups.end - 1);
     }
-    return begins && ends;
+    return begins || ends;
   }
 
   // What is held during the groups and not only within them.

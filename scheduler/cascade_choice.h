@@ -51,6 +51,8 @@ struct CascadeChoice {
   std::function<bool(int group)> may_be_member;
   std::function<double(int group, std::span<const Held>)> group_cost;
   std::function<double(const Segment&, std::span<const Held>)> cascade_cost;
+  // Does the group, alone, move something more than once?
+  std::function<bool(int group, std::span<const Held>)> moves_again;
 };
 
 // The cascades of the partition into cascades and single groups that costs least while what is held

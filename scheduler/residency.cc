@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "scheduler/cascade.h"
 #include "scheduler/cascade_choice.h"
@@ -33,6 +34,8 @@ class Planner {
     for (size_t i = 0; i < candidates_.size(); ++i) {
       by_root_[At(candidates_[i].root)] = static_cast<int>(i);
     }
+    for (int g = 0; g < static_cast<int>(nests.size()); ++g) segments_.push_back({{g, g + 1}});
+    NumberSegments();
   }
 
   Result<ResidencyPlan> Run(const std::function<void(size_t, size_t)>& progress) {
@@ -56,7 +59,7 @@ class Planner {
     DLA_RETURN_IF_ERROR(SetSegments(GivenCascades(graph_, rules_.given)));
     ResidencyResult result = SolveResidency(Problem(), rules_.options);
     if (result.failed_step >= 0) return NoRoomFor(segments_[At(result.failed_step)]);
-    if (MayCascade()) result = AddCascades(std::move(result));
+    if (MayCascade()) result = CascadeFromBothEnds(std::move(result));
     return Write(result);
   }
 
@@ -146,12 +149,27 @@ class Planner {
       items_.push_back(static_cast<int>(i));
       problem.items.push_back(std::move(item));
     }
+    for (size_t i = 0; i < items_.size(); ++i) problem.items[i].over = ItemOf(OverOf(items_[i]));
     problem.cost = [this](int step, const Holding& holding) {
       const Segment& segment = segments_[At(step)];
       return segment.lines == 0 ? GroupCost(segment.groups.first, holding)
                                 : CascadeCost(segment, holding);
     };
     return problem;
+  }
+
+  // The candidate whose place this one may take, -1: none. A cascade runs its groups in turns.
+  int OverOf(int i) const {
+    const Candidate& candidate = candidates_[At(i)];
+    const bool alone = segments_[At(segment_of_[At(candidate.first_group)])].lines == 0;
+    return alone ? candidate.over : -1;
+  }
+
+  // The problem's item that is this candidate, or -1.
+  int ItemOf(int candidate) const {
+    const auto it = std::lower_bound(items_.begin(), items_.end(), candidate);
+    const bool is_one = it != items_.end() && *it == candidate;
+    return is_one ? static_cast<int>(it - items_.begin()) : -1;
   }
 
   double Cost(int g, const machine::Counters& counters) const {
@@ -232,7 +250,10 @@ class Planner {
     for (const auto& [i, memory] : pinned_) {
       const Candidate& candidate = candidates_[At(i)];
       if (candidate.end_group <= groups.first || candidate.first_group >= groups.end) continue;
-      taken.bytes[At(memory)] += candidate.reserved_bytes;
+      const auto over = pinned_.find(OverOf(i));
+      const bool shares =
+          over != pinned_.end() && over->second == memory && groups.first == candidate.first_group;
+      if (!shares) taken.bytes[At(memory)] += candidate.reserved_bytes;
       if (Touches(candidate.root, groups)) taken.whole_in[candidate.root] = memory;
     }
     return taken;
@@ -294,7 +315,10 @@ class Planner {
     question.bytes.assign(searcher_.target().memories.size(), 0);
     for (const Held& h : held) {
       const Candidate& candidate = candidates_[At(items_[At(h.item)])];
-      question.bytes[At(h.memory)] += candidate.reserved_bytes;
+      const bool begins = groups.first == candidate.first_group && groups.end == groups.first + 1;
+      const Held over = {begins ? ItemOf(OverOf(items_[At(h.item)])) : -1, h.memory};
+      if (std::find(held.begin(), held.end(), over) == held.end())
+        question.bytes[At(h.memory)] += candidate.reserved_bytes;
       if (Touches(candidate.root, groups)) question.touched.push_back(h);
     }
     return question;
@@ -323,11 +347,15 @@ class Planner {
   ResidencyPlan Write(const ResidencyResult& result) {
     ResidencyPlan plan;
     for (size_t i = 0; i < result.memory.size(); ++i) {
-      if (result.memory[i] >= 0) {
-        AddResident(candidates_[At(items_[i])], result.memory[i], &plan);
-      }
+      if (result.memory[i] < 0) continue;
+      const int over = ItemOf(OverOf(items_[i]));
+      const bool takes_over = over >= 0 && result.memory[At(over)] == result.memory[i];
+      AddResident(items_[i], result.memory[i], takes_over, &plan);
     }
-    for (const auto& [i, memory] : pinned_) AddResident(candidates_[At(i)], memory, &plan);
+    for (const auto& [i, memory] : pinned_) {
+      const auto over = pinned_.find(OverOf(i));
+      AddResident(i, memory, over != pinned_.end() && over->second == memory, &plan);
+    }
     const std::vector<std::vector<Held>> held = HeldByGroup(result);
     for (const Segment& segment : segments_) {
       const int first = segment.groups.first;
@@ -347,13 +375,16 @@ class Planner {
     return plan;
   }
 
-  void AddResident(const Candidate& candidate, int memory, ResidencyPlan* plan) const {
+  void AddResident(int i, int memory, bool takes_over, ResidencyPlan* plan) const {
+    const Candidate& candidate = candidates_[At(i)];
     const GroupSpan life = LifeOfCandidate(candidate);
-    plan->residents.push_back({.root = candidate.root,
-                               .memory = memory,
-                               .bytes = candidate.bytes,
-                               .first_group = life.first,
-                               .end_group = life.end});
+    plan->residents.push_back(
+        {.root = candidate.root,
+         .memory = memory,
+         .bytes = candidate.bytes,
+         .first_group = life.first,
+         .end_group = life.end,
+         .over = takes_over ? candidates_[At(candidate.over)].root : ir::kNoValue});
   }
 
   // --- Cascades ---
@@ -425,6 +456,29 @@ class Planner {
            std::any_of(flow.readers.begin(), flow.readers.end(), inside);
   }
 
+  // What stays whole takes the room of cascades and the other way round: cascades are chosen beside
+  // what is held, and beside nothing; the cheaper plan is taken.
+  ResidencyResult CascadeFromBothEnds(ResidencyResult result) {
+    // Beside nothing every chain is worth trying, which takes long.
+    constexpr size_t kMostGroups = 500;
+    if (nests_.size() > kMostGroups) return AddCascades(std::move(result));
+    ResidencyResult nothing = result;
+    std::fill(nothing.memory.begin(), nothing.memory.end(), -1);
+    nothing.cost = result.cost_of_none;
+    const std::vector<Segment> alone = segments_;
+    const std::vector<int> all_items = items_;
+    result = AddCascades(std::move(result));
+    std::vector<Segment> segments = std::exchange(segments_, alone);
+    std::vector<int> items = std::exchange(items_, all_items);
+    NumberSegments();
+    nothing = AddCascades(std::move(nothing));
+    if (nothing.cost < result.cost) return nothing;
+    segments_ = std::move(segments);
+    items_ = std::move(items);
+    NumberSegments();
+    return result;
+  }
+
   // Chooses cascades beside what is held, decides anew what is held beside these, and so on.
   ResidencyResult AddCascades(ResidencyResult result) {
     constexpr int kRounds = 4;
@@ -458,6 +512,11 @@ class Planner {
     choice.may_be_member = [this](int g) { return GivenFor(At(g)) == nullptr; };
     choice.group_cost = [this](int g, std::span<const Held> held) {
       return GroupCost(g, QuestionOf({g, g + 1}, held));
+    };
+    choice.moves_again = [this](int g, std::span<const Held> held) {
+      const SearchResult* alone = Mapped(At(g), QuestionOf({g, g + 1}, held));
+      return alone != nullptr &&
+             alone->predicted.dram_bytes() > CompulsoryBytes(nests_[At(g)], alone->mapping);
     };
     choice.cascade_cost = [this](const Segment& segment, std::span<const Held> held) {
       return CascadeCost(segment, QuestionOf(segment.groups, held));

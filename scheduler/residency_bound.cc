@@ -22,12 +22,17 @@ class Flow {
  public:
   explicit Flow(int steps) : steps_(steps), out_(At(steps) + 1) {}
 
-  void Add(int from, int to, double room, double gain) {
+  // The arc's number.
+  size_t Add(int from, int to, double room, double gain) {
+    const size_t arc = arcs_.size();
     out_[At(from)].push_back(arcs_.size());
     arcs_.push_back({from, to, room, gain});
     out_[At(to)].push_back(arcs_.size());
     arcs_.push_back({to, from, 0, -gain});
+    return arc;
   }
+
+  double Through(size_t arc) const { return arcs_[arc ^ 1U].room; }
 
   // Pushes `units` along ever less gainful paths while they gain anything.
   void Push(double units, int most_paths) {
@@ -107,18 +112,31 @@ ResidencyBound BoundResidency(const ResidencyProblem& problem, int most_paths) {
     for (const auto& step_gain : item.gains) gain += step_gain.second;
     return gain;
   };
+  // Where another may take its place, an item's last step is left out.
+  std::vector<int> end_step;
+  for (const Holdable& item : problem.items) end_step.push_back(item.end_step);
   for (const Holdable& item : problem.items) {
+    if (item.over >= 0) --end_step[At(item.over)];
+  }
+  std::vector<std::optional<size_t>> arcs(problem.items.size());
+  for (size_t i = 0; i < arcs.size(); ++i) {
+    const Holdable& item = problem.items[i];
     if (!can_stay(item) || gain_of(item) <= 0 || item.bytes <= 0) continue;
     const double bytes = static_cast<double>(item.bytes);
-    flow.Add(item.first_step, item.end_step, bytes, gain_of(item) / bytes);
+    arcs[i] = flow.Add(item.first_step, end_step[i], bytes, gain_of(item) / bytes);
   }
   flow.Push(capacity, most_paths);
   ResidencyBound bound = {.price = flow.Prices()};
+  for (size_t i = 0; i < arcs.size(); ++i) {
+    const double bytes = static_cast<double>(problem.items[i].bytes);
+    bound.held.push_back(arcs[i] ? flow.Through(*arcs[i]) / bytes : 0);
+  }
   for (const double price : bound.price) bound.savings += price * capacity;
-  for (const Holdable& item : problem.items) {
+  for (size_t i = 0; i < arcs.size(); ++i) {
+    const Holdable& item = problem.items[i];
     if (!can_stay(item)) continue;
     double worth = gain_of(item);
-    for (int s = item.first_step; s < item.end_step; ++s) {
+    for (int s = item.first_step; s < end_step[i]; ++s) {
       worth -= bound.price[At(s)] * static_cast<double>(item.bytes);
     }
     bound.savings += std::max(0.0, worth);

@@ -1,6 +1,7 @@
 #include "scheduler/residency_candidates.h"
 
 #include <algorithm>
+#include <map>
 
 #include "scheduler/searcher.h"
 #include "scheduler/transfers.h"
@@ -72,6 +73,19 @@ class Finder {
   const machine::Target& target_;
 };
 
+// Has each index its element at the same place of either buffer?
+bool LieAlike(const ir::Operand& a, const ir::Operand& b) {
+  const auto same_term = [](const ir::Term& x, const ir::Term& y) {
+    return x.dimension == y.dimension && x.coefficient == y.coefficient;
+  };
+  const auto same_axis = [&](const ir::Axis& x, const ir::Axis& y) {
+    return x.offset == y.offset && x.bound == y.bound && x.stride == y.stride &&
+           std::equal(x.terms.begin(), x.terms.end(), y.terms.begin(), y.terms.end(), same_term);
+  };
+  return a.type == b.type && a.base == b.base &&
+         std::equal(a.axes.begin(), a.axes.end(), b.axes.begin(), b.axes.end(), same_axis);
+}
+
 }  // namespace
 
 std::vector<Candidate> CandidatesOf(const ir::Graph& graph, const std::vector<ir::Nest>& nests,
@@ -95,7 +109,39 @@ std::vector<Candidate> CandidatesOf(const ir::Graph& graph, const std::vector<ir
     }
     if (!candidate.memories.empty()) candidates.push_back(std::move(candidate));
   }
+  std::map<ir::ValueId, int> by_root;
+  for (size_t i = 0; i < candidates.size(); ++i) by_root[candidates[i].root] = static_cast<int>(i);
+  for (Candidate& candidate : candidates) {
+    const auto over = by_root.find(TakenOver(graph, nests, flows, candidate.first_group));
+    if (over == by_root.end() || flows.at(candidate.root).writers.size() != 1) continue;
+    if (candidates[At(over->second)].reserved_bytes != candidate.reserved_bytes) continue;
+    candidate.over = over->second;
+  }
   return candidates;
+}
+
+ir::ValueId TakenOver(const ir::Graph& graph, const std::vector<ir::Nest>& nests,
+                      const ValueFlows& flows, int group) {
+  const ir::Nest& nest = nests[At(group)];
+  // Where a window or a reduction reads the value, it reads elements that are overwritten already.
+  const bool contracts = nest.anchor == ir::Anchor::kContraction;
+  if (nest.anchor == ir::Anchor::kMove || nest.pass_dimension >= 0) return ir::kNoValue;
+  if (!contracts && nest.reduce_mask != 0) return ir::kNoValue;
+  const ir::Operand& output = nest.operands.back();
+  for (int o = contracts ? ir::Nest::kWeight + 1 : 0; o < nest.output(); ++o) {
+    const ir::Operand& operand = nest.operands[At(o)];
+    const ir::ValueId root = RootOf(graph, operand);
+    if (o == nest.bias || root == ir::kNoValue || !LieAlike(operand, output)) continue;
+    if (operand.value != root || output.value != RootOf(graph, output)) continue;
+    if (graph.values[At(root)].constant != nullptr || operand.gather) continue;
+    const ValueFlow& flow = flows.at(root);
+    const auto reads =
+        std::count_if(nest.operands.begin(), nest.operands.end(),
+                      [&](const ir::Operand& other) { return RootOf(graph, other) == root; });
+    const bool is_last = !flow.readers.empty() && flow.readers.back() == group;
+    if (is_last && reads == 1 && !flow.is_graph_output && !flow.writers.empty()) return root;
+  }
+  return ir::kNoValue;
 }
 
 int64_t RootBytes(const ir::Graph& graph, ir::ValueId root) {

@@ -20,6 +20,7 @@ struct Candidate {
   int end_group = 0;
   std::vector<int> memories;
   bool is_one_step = false;  // made by one group, read by the next one alone
+  int over = -1;             // the candidate whose place it may take (see TakenOver)
 };
 
 // In order of their roots: values that groups with engines make and read, and nothing outside, that
@@ -27,6 +28,12 @@ struct Candidate {
 // from.
 std::vector<Candidate> CandidatesOf(const ir::Graph& graph, const std::vector<ir::Nest>& nests,
                                     const ValueFlows& flows, const machine::Target& target);
+
+// The root whose place the group's output may take where both stay on chip: the group reads it last
+// and once, element by element, each right before it writes the one at the same place. kNoValue:
+// there is none. With several, the first operand.
+ir::ValueId TakenOver(const ir::Graph& graph, const std::vector<ir::Nest>& nests,
+                      const ValueFlows& flows, int group);
 
 // Bytes of a root value's dense buffer.
 int64_t RootBytes(const ir::Graph& graph, ir::ValueId root);

@@ -24,8 +24,12 @@ double GainOf(const Holdable& item) {
 class Problem {
  public:
   explicit Problem(const ResidencyProblem& problem)
-      : problem_(problem), touching_(At(problem.steps)), known_(At(problem.steps)) {
+      : problem_(problem),
+        under_(problem.items.size(), -1),
+        touching_(At(problem.steps)),
+        known_(At(problem.steps)) {
     for (int i = 0; i < size(); ++i) {
+      if (item(i).over >= 0) under_[At(item(i).over)] = i;
       gain_.push_back(GainOf(item(i)));
       longest_ = std::max(longest_, item(i).end_step - item(i).first_step);
       by_start_.push_back(i);
@@ -39,6 +43,8 @@ class Problem {
   int size() const { return static_cast<int>(problem_.items.size()); }
   const Holdable& item(int i) const { return problem_.items[At(i)]; }
   double gain(int i) const { return gain_[At(i)]; }
+  // The item that may take the place of this one, or -1.
+  int under(int i) const { return under_[At(i)]; }
   int64_t capacity(int memory) const { return problem_.capacity_bytes[At(memory)]; }
   size_t memories() const { return problem_.capacity_bytes.size(); }
   // Items that the step touches, and what they gain there.
@@ -78,6 +84,7 @@ class Problem {
  private:
   const ResidencyProblem& problem_;
   std::vector<double> gain_;
+  std::vector<int> under_;
   std::vector<int> by_start_;
   int longest_ = 0;  // life of an item, in steps
   std::vector<std::vector<std::pair<int, double>>> touching_;
@@ -131,7 +138,7 @@ class Sweep {
  private:
   struct State {
     std::vector<Held> held;      // in increasing order
-    std::vector<int64_t> bytes;  // held, by memory
+    std::vector<int64_t> bytes;  // taken, by memory
     double cost = 0;
     double promise = 0;  // gains that the held items still have to come
     int trail = 0;       // the last choice that led here
@@ -143,16 +150,21 @@ class Sweep {
     const size_t count = states->size();
     for (size_t s = 0; s < count; ++s) {
       for (const int memory : item.memories) {
-        if ((*states)[s].bytes[At(memory)] + item.bytes > problem_.capacity(memory)) continue;
+        const int64_t bytes = IsHeld({item.over, memory}, (*states)[s]) ? 0 : item.bytes;
+        if ((*states)[s].bytes[At(memory)] + bytes > problem_.capacity(memory)) continue;
         State with = (*states)[s];
         Insert({i, memory}, &with.held);
-        with.bytes[At(memory)] += item.bytes;
+        with.bytes[At(memory)] += bytes;
         with.promise += problem_.gain(i);
         trail_.push_back({with.trail, {i, memory}});
         with.trail = static_cast<int>(trail_.size()) - 1;
         states->push_back(std::move(with));
       }
     }
+  }
+
+  static bool IsHeld(Held held, const State& state) {
+    return std::binary_search(state.held.begin(), state.held.end(), held);
   }
 
   // False if there are more states than that and this ends the sweep.
@@ -174,11 +186,13 @@ class Sweep {
     const double cost = problem_.Cost(step, touched, state.bytes);
     if (cost == kImpossible) return;
     state.cost += cost;
-    std::erase_if(state.held, [&](const Held& held) {
-      const bool ends = problem_.item(held.item).end_step <= step + 1;
-      if (ends) state.bytes[At(held.memory)] -= problem_.item(held.item).bytes;
-      return ends;
-    });
+    const auto ends = [&](Held held) { return problem_.item(held.item).end_step <= step + 1; };
+    for (const Held& held : state.held) {
+      // What took its place goes on in it.
+      if (!ends(held) || IsHeld({problem_.under(held.item), held.memory}, state)) continue;
+      state.bytes[At(held.memory)] -= problem_.item(held.item).bytes;
+    }
+    std::erase_if(state.held, ends);
     const auto it = next->find(state.held);
     if (it == next->end()) {
       std::vector<Held> key = state.held;
@@ -243,22 +257,35 @@ class Assignment {
 
   bool HasRoom(int i, int memory) const {
     const Holdable& item = problem_.item(i);
-    for (int s = item.first_step; s < item.end_step; ++s) {
+    const int under = problem_.under(i);
+    const int first = IsIn(item.over, memory) ? item.first_step + 1 : item.first_step;
+    const int end = IsIn(under, memory) ? item.end_step - 1 : item.end_step;
+    for (int s = first; s < end; ++s) {
       if (bytes_[At(s)][At(memory)] + item.bytes > problem_.capacity(memory)) return false;
     }
     return true;
+  }
+
+  bool IsIn(int i, int memory) const { return i >= 0 && memory_[At(i)] == memory; }
+
+  // Counts the room that item i takes `sign` times: all but the step in which it takes another's
+  // place, or another its.
+  void CountRoom(int i, int64_t sign) {
+    const int memory = memory_[At(i)];
+    if (memory < 0) return;
+    const Holdable& item = problem_.item(i);
+    const int first = IsIn(item.over, memory) ? item.first_step + 1 : item.first_step;
+    const int end = IsIn(problem_.under(i), memory) ? item.end_step - 1 : item.end_step;
+    for (int s = first; s < end; ++s) bytes_[At(s)][At(memory)] += sign * item.bytes;
   }
 
   // Moves the item and looks at each of its steps until f(step) is false.
   template <typename F>
   void Move(int i, int memory, const F& f) {
     const Holdable& item = problem_.item(i);
-    const int before = memory_[At(i)];
+    CountRoom(i, -1);
     memory_[At(i)] = memory;
-    for (int s = item.first_step; s < item.end_step; ++s) {
-      if (before >= 0) bytes_[At(s)][At(before)] -= item.bytes;
-      if (memory >= 0) bytes_[At(s)][At(memory)] += item.bytes;
-    }
+    CountRoom(i, 1);
     for (const auto& step_gain : item.gains) {
       std::vector<Held>& touched = touched_[At(step_gain.first)];
       std::erase_if(touched, [&](const Held& h) { return h.item == i; });

@@ -31,6 +31,9 @@ struct Holdable {
   std::vector<std::pair<int, double>> gains;
   // Only kOneStep asks: made by one step and used by the next one alone.
   bool is_one_step = false;
+  // An item of as many bytes whose last step is the first one of this: if both are held in one
+  // memory, this one takes the other's place in that step, and they take room once. -1: none.
+  int over = -1;
 };
 
 struct Held {
@@ -43,7 +46,7 @@ struct Held {
 // What a step is asked about.
 struct Holding {
   std::span<const Held> touched;   // the held items that the step touches, by increasing number
-  std::span<const int64_t> bytes;  // by memory: of all items held during the step
+  std::span<const int64_t> bytes;  // by memory: that the items held during the step take
 };
 
 constexpr double kImpossible = std::numeric_limits<double>::infinity();
@@ -92,6 +95,7 @@ ResidencyResult SolveResidency(const ResidencyProblem& problem, const ResidencyO
 struct ResidencyBound {
   double savings = 0;
   std::vector<double> price;  // by step: cost saved by one further byte there
+  std::vector<double> held;   // by item: the share of it that the flow holds
 };
 
 // The linear relaxation with all memories pooled, which is a flow: `capacity` units pass through

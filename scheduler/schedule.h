@@ -47,6 +47,9 @@ struct Resident {
   Ring ring;
   int first_group = 0;  // half-open interval of groups
   int end_group = 0;
+  // The root whose place it takes: that value ends in the group with which this one begins, and
+  // both have one address and size. kNoValue: none.
+  ir::ValueId over = ir::kNoValue;
 };
 
 enum class DramKind : uint8_t { kInput, kOutput, kConstant, kPackedWeight, kTemporary, kSpill };

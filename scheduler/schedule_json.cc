@@ -39,6 +39,8 @@ class Writer {
                                 {"bytes", resident.bytes},
                                 {"first_group", resident.first_group},
                                 {"end_group", resident.end_group}});
+      if (resident.over == ir::kNoValue) continue;
+      json["values"].back()["takes_place_of"] = NameOf(resident.over);
     }
     json["residency"] = Residency();
     json["memories"] = Memories();

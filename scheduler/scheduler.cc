@@ -1,9 +1,11 @@
 #include "scheduler/scheduler.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ir/op.h"
@@ -100,26 +102,40 @@ int64_t AlignmentOf(const machine::Memory& memory, int64_t bytes) {
 bool PlaceMemory(int memory, const PlacementOptions& options, Schedule* schedule) {
   const machine::Memory& m = schedule->target.memories[At(memory)];
   PlacementProblem problem = {.capacity_bytes = UsableBytes(m)};
-  std::vector<int64_t*> addresses;
+  std::vector<std::pair<int64_t*, size_t>> addresses;  // and whose offsets they are
+  std::vector<Resident*> residents;
   for (Resident& resident : schedule->residents) {
-    if (resident.memory != memory) continue;
-    problem.buffers.push_back(
-        {resident.first_group, resident.end_group, resident.bytes, AlignmentOf(m, resident.bytes)});
-    addresses.push_back(&resident.address);
+    if (resident.memory == memory) residents.push_back(&resident);
+  }
+  std::stable_sort(residents.begin(), residents.end(), [](const Resident* a, const Resident* b) {
+    return a->first_group < b->first_group;
+  });
+  std::map<ir::ValueId, size_t> buffer_of;
+  for (Resident* resident : residents) {
+    if (resident->over != ir::kNoValue) {  // values that take each other's places are one buffer
+      const size_t buffer = buffer_of.at(resident->over);
+      problem.buffers[buffer].end = resident->end_group;
+      buffer_of[resident->root] = buffer;
+    } else {
+      buffer_of[resident->root] = problem.buffers.size();
+      problem.buffers.push_back({resident->first_group, resident->end_group, resident->bytes,
+                                 AlignmentOf(m, resident->bytes)});
+    }
+    addresses.emplace_back(&resident->address, buffer_of[resident->root]);
   }
   for (size_t g = 0; g < schedule->groups.size(); ++g) {
     for (TileBuffer& buffer : schedule->groups[g].buffers) {
       if (buffer.memory != memory) continue;
       const GroupSpan life = LifeOf(*schedule, static_cast<int>(g), buffer);
+      addresses.emplace_back(&buffer.address, problem.buffers.size());
       problem.buffers.push_back({life.first, life.end, buffer.slot_bytes * buffer.slots,
                                  AlignmentOf(m, buffer.slot_bytes)});
-      addresses.push_back(&buffer.address);
     }
   }
   const std::optional<PlacementSolution> solution = Place(problem, options).solution;
   if (!solution) return false;
   DLA_CHECK(Validate(problem, *solution) == PlacementFault::kNone, "placement in ", m.name);
-  for (size_t i = 0; i < addresses.size(); ++i) *addresses[i] = solution->offsets[i];
+  for (const auto& [address, buffer] : addresses) *address = solution->offsets[buffer];
   return true;
 }
 

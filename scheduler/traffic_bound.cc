@@ -4,7 +4,9 @@
 #include <cmath>
 #include <map>
 
+#include "scheduler/cycle_bound.h"
 #include "scheduler/predict.h"
+#include "scheduler/residency_candidates.h"
 #include "scheduler/residency_problem.h"
 #include "scheduler/value_flow.h"
 #include "support/checked.h"
@@ -66,6 +68,9 @@ class Bounder {
     for (size_t g = 0; g < nests_.size(); ++g) compute += Compute(g);
     cycles = std::max({cycles, compute, Bus(bound.dram_bytes)});
     bound.cycles = static_cast<int64_t>(std::floor(cycles + 1e-3));
+    if (const auto least = BoundCycles(graph_, nests_, schedule_)) {
+      bound.cycles = std::max(bound.cycles, *least);
+    }
     return bound;
   }
 
@@ -129,10 +134,13 @@ class Bounder {
       for (const Touch& touch : touches) bytes = std::max(bytes, touch.bytes);
       for (size_t i = 0; i + 1 < touches.size(); ++i) {
         const double load = touches[i + 1].is_write ? 0 : Worth(touches[i + 1], in_cycles);
+        // The group that reads it last may put its output in its place.
+        const int end = touches[i + 1].group;
+        const bool ends = TakenOver(graph_, nests_, flows_, end) != root || end == touches[i].group;
         problem.items.push_back({.name = graph_.values[At(root)].name,
                                  .bytes = bytes,
                                  .first_step = touches[i].group,
-                                 .end_step = touches[i + 1].group + 1,
+                                 .end_step = ends ? end + 1 : end,
                                  .memories = memories,
                                  .gains = {{touches[i + 1].group, load + store / segments}}});
       }

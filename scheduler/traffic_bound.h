@@ -11,10 +11,10 @@ namespace dla::scheduler {
 
 // The flow bound (residency_problem.h) with every operand moved once where it is not held: segments
 // from each use of a value to the next one, all scratchpads pooled, values dropped that fit in
-// none. Never below the graph's compulsory bytes. Cycles: each group takes its compute time or its
-// bus time, whichever is longer; the compute time is that of the schedule's mappings. A schedule
-// with cascades holds parts of values: what is left of the bound are the compulsory bytes, and the
-// compute and bus times as wholes.
+// none. Never below the graph's compulsory bytes; a schedule with cascades holds parts of values,
+// and these bytes are all that is left. Cycles: scheduler/cycle_bound.h, and where that says
+// nothing the same flow over groups that take their mapping's compute time or their bus time, the
+// longer one.
 TrafficBound BoundTraffic(const ir::Graph& graph, const std::vector<ir::Nest>& nests,
                           const Schedule& schedule);
 

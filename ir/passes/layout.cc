@@ -62,8 +62,13 @@ class LayoutPass {
   // The operands of Concat and Interleave are parts of the result.
   void WalkBackParts(const Node& node, size_t n) {
     const ValueId output = node.outputs[0];
-    if (!Assigned(output)) AssignRoot(output);
     const int64_t axis = GetInt(node.attributes, "axis", 0);
+    if (!Assigned(output) && node.op == "Concat" && LieSideBySide(node, axis)) {
+      Of(output).storage = Of(node.inputs[0]).storage;
+      settled_[n] = {};
+      return;
+    }
+    if (!Assigned(output)) AssignRoot(output);
     int64_t start = 0;
     std::vector<Node>& copies = settled_[n];
     for (size_t k = 0; k < node.inputs.size(); ++k) {
@@ -78,6 +83,19 @@ class LayoutPass {
         copies.push_back(CopyTo(node, input, NewValue(input, Of(input).shape, part)));
       }
     }
+  }
+
+  // Are the operands already neighbours along the axis, as parts of a concatenation of more? (In
+  // DenseNet every concatenation begins with all of the one before.)
+  bool LieSideBySide(const Node& node, int64_t axis) {
+    const Storage first = Of(node.inputs[0]).storage;
+    if (first.root == kNoValue) return false;
+    int64_t start = 0;
+    for (const ValueId input : node.inputs) {
+      if (Of(input).storage != ConcatPart(first, axis, start)) return false;
+      start += Of(input).shape[Idx(axis)];
+    }
+    return true;
   }
 
   ValueId NewValue(ValueId like, const Shape& shape, std::optional<Storage> storage) {

@@ -8,6 +8,7 @@
 #include "machine/assembly.h"
 #include "machine/verifier.h"
 #include "scheduler/given_schedule.h"
+#include "scheduler/residency.h"
 #include "scheduler/schedule_json.h"
 #include "tests/end_to_end/compile_run.h"
 #include "tests/ir/graph_builder.h"
@@ -193,6 +194,73 @@ TEST(Cascade, RandomChainsRunAsPredicted) {
     ++ran;
   }
   EXPECT_GT(ran, 40) << refused << " were refused";
+}
+
+double CostOf(const scheduler::Schedule& schedule) {
+  double cost = 0;
+  for (const scheduler::ScheduledGroup& group : schedule.groups) {
+    cost +=
+        scheduler::AdditiveCost(group.predicted, group.nest, schedule.target, schedule.objective);
+  }
+  return cost;
+}
+
+// Whole values on small scratchpads: bounds <= exact <= best <= the others, and what takes the
+// place of another value is right.
+TEST(RandomChains, PoliciesAreOrderedAndValuesTakePlaces) {
+  using scheduler::ResidencyPolicy;
+  const uint32_t seed = std::random_device()();
+  std::mt19937 random(seed);
+  SCOPED_TRACE(Concat("seed ", seed));
+  int took = 0;
+  double best_over_exact = 0;
+  int compared = 0;
+  for (int i = 0; i < 60; ++i) {
+    SCOPED_TRACE(Concat("chain ", i));
+    RandomChain chain(&random);
+    const ir::Graph graph = chain.Make();
+    CompileOptions options = {.target = chain.Pick(0, 2) == 0 ? "edge32" : "edge32-unified",
+                              .fuse = chain.Pick(0, 2) == 0};
+    if (options.target == "edge32-unified") {
+      options.memories = {Concat("pool=", 16 * chain.Pick(150, 2000))};
+    }
+    options.schedule.objective =
+        chain.Pick(0, 1) == 0 ? scheduler::Objective::kLatency : scheduler::Objective::kTraffic;
+    options.schedule.cascades = false;
+    options.schedule.search.budget = 20'000;
+    std::map<ResidencyPolicy, double> costs;
+    for (const ResidencyPolicy policy :
+         {ResidencyPolicy::kNone, ResidencyPolicy::kOneStep, ResidencyPolicy::kOnsram,
+          ResidencyPolicy::kBest, ResidencyPolicy::kExact}) {
+      options.schedule.residency = policy;
+      const Result<Compiled> compiled = CompileGraph(graph, options);
+      if (!compiled.ok()) {
+        EXPECT_EQ(compiled.status().code(), ErrorCode::kDoesNotFit) << compiled.status().message();
+        break;
+      }
+      const scheduler::Schedule& schedule = compiled->schedule;
+      costs[policy] = CostOf(schedule);
+      const scheduler::TrafficBound& bound = schedule.residency.bound;
+      const machine::Counters totals = scheduler::Totals(schedule);
+      EXPECT_LE(bound.dram_bytes, totals.dram_bytes());
+      EXPECT_LE(bound.cycles, totals.cycles);
+      if (policy != ResidencyPolicy::kBest) continue;
+      for (const scheduler::Resident& r : schedule.residents) took += r.over != ir::kNoValue;
+      ExpectRuns(*compiled, random());
+      if (HasFailure()) return;
+    }
+    if (costs.size() < 5) continue;
+    EXPECT_GE(costs[ResidencyPolicy::kNone], costs[ResidencyPolicy::kOneStep]);
+    EXPECT_GE(costs[ResidencyPolicy::kNone], costs[ResidencyPolicy::kOnsram]);
+    EXPECT_GE(costs[ResidencyPolicy::kOneStep], costs[ResidencyPolicy::kBest]);
+    EXPECT_GE(costs[ResidencyPolicy::kOnsram], costs[ResidencyPolicy::kBest]);
+    EXPECT_GE(costs[ResidencyPolicy::kBest], costs[ResidencyPolicy::kExact]);
+    best_over_exact += costs[ResidencyPolicy::kBest] / costs[ResidencyPolicy::kExact];
+    ++compared;
+  }
+  EXPECT_GT(took, 10);
+  EXPECT_GT(compared, 30);
+  EXPECT_LE(best_over_exact / compared, 1.01);
 }
 
 // A plan with cascades, written and given back, is the same plan.

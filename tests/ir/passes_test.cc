@@ -186,6 +186,33 @@ TEST(Layout, ConcatIsWrittenByItsProducers) {
   ExpectPassesKeepValues(graph);
 }
 
+// As in DenseNet: each concatenation begins with all of the one before.
+TEST(Layout, ConcatOfNeighboursIsAView) {
+  Net b;
+  const ValueId x = b.Input("x", {1, 2, 4, 4});
+  const ValueId p = b.Conv("p", x, 2, 3), q = b.Conv("q", x, 2, 2);
+  const ValueId two = b.Node("Concat", "two", {p, q}, {{"axis", int64_t{1}}});
+  const ValueId r = b.Conv("r", two, 5, 4);
+  const ValueId last = b.Node("Concat", "last", {q, r}, {{"axis", int64_t{1}}});
+  const ValueId other = b.Node("Concat", "other", {r, q}, {{"axis", int64_t{1}}});
+  const ValueId three = b.Node("Concat", "three", {p, q, r}, {{"axis", int64_t{1}}});
+  const Graph graph =
+      b.Build({b.Conv("u", three, 9, 1), b.Conv("v", last, 6, 1), b.Conv("w", other, 6, 1)});
+  const Graph after = After(graph, "layout");
+  // Only `other` has its operands in another order.
+  EXPECT_EQ(Ops(after), "Conv Conv Conv Copy Copy Conv Conv Conv");
+  for (const Value& value : after.values) {
+    if (value.name == "two") {
+      EXPECT_EQ(after.values[Idx(value.storage.root)].name, "three");
+      EXPECT_EQ(value.storage.offset, 0);
+    }
+    if (value.name == "last") {
+      EXPECT_EQ(value.storage.offset, 3 * 16);
+    }
+  }
+  ExpectPassesKeepValues(graph);
+}
+
 TEST(Layout, CopiesWhereNoViewWillDo) {
   Net b;
   const ValueId x = b.Input("x", {1, 2, 4, 4});

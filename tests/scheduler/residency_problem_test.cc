@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
 #include <random>
 
 namespace dla::scheduler {
@@ -67,6 +68,30 @@ void Fill(std::mt19937* random, RandomProblem* p) {
     item.is_one_step = last == first + 1;
     problem.items.push_back(std::move(item));
   }
+  // Some items may take the place of one that ends where they begin.
+  for (size_t i = 0; i < problem.items.size(); ++i) {
+    std::vector<bool> is_taken(problem.items.size(), false);
+    for (const Holdable& item : problem.items) {
+      if (item.over >= 0) is_taken[static_cast<size_t>(item.over)] = true;
+    }
+    for (size_t k = 0; k < problem.items.size(); ++k) {
+      Holdable& item = problem.items[i];
+      const Holdable& before = problem.items[k];
+      if (is_taken[k] || before.end_step != item.first_step + 1 || pick(0, 2) == 0) continue;
+      item.over = static_cast<int>(k);
+      break;
+    }
+  }
+  // Which have the bytes of those (they end later, so that one pass in order of time does).
+  std::vector<size_t> order(problem.items.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return problem.items[a].first_step < problem.items[b].first_step;
+  });
+  for (const size_t i : order) {
+    Holdable& item = problem.items[i];
+    if (item.over >= 0) item.bytes = problem.items[static_cast<size_t>(item.over)].bytes;
+  }
   problem.cost = [p](int step, const Holding& holding) { return CostOf(*p, step, holding); };
 }
 
@@ -79,7 +104,9 @@ double CostOfChoice(const RandomProblem& p, const std::vector<int>& memory) {
       const Holdable& item = p.problem.items[i];
       if (memory[i] >= 0 && item.first_step <= s && s < item.end_step) {
         held.push_back({static_cast<int>(i), memory[i]});
-        bytes[static_cast<size_t>(memory[i])] += item.bytes;
+        const bool shares = item.over >= 0 && s == item.first_step &&
+                            memory[static_cast<size_t>(item.over)] == memory[i];
+        if (!shares) bytes[static_cast<size_t>(memory[i])] += item.bytes;
       }
     }
     cost += CostOf(p, s, {held, bytes});
