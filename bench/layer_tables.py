@@ -20,9 +20,9 @@ class LayerBench:
         self.args = parser.parse_args()
         self.layers = os.path.join(self.args.data, "mapping", "layers.txt")
 
-    def map(self, *options, repeat=None):
+    def map(self, *options, repeat=None, layers=None):
         """Rows of `dlac map`, by layer, in order."""
-        command = [os.path.join(self.args.bin, "dlac"), "map", self.layers,
+        command = [os.path.join(self.args.bin, "dlac"), "map", layers or self.layers,
                    "--repeat", str(repeat or self.args.repeat), *options]
         done = subprocess.run(command, check=True, capture_output=True, text=True)
         return {r["layer"]: r for r in csv.DictReader(io.StringIO(done.stdout))}

@@ -38,7 +38,9 @@ block sizes, halved where they do not fit; the best by the cost model is taken, 
   over (speed-up - 1). Published share: Gibson, table 6.4, a CPU and the Ansor tuner; mean of eleven networks
   49.1 %% at 2.1 %% of the search.
 * *Tried*: adapted mappings, and how many of them did not fit as they were (and were repaired or dropped).
-  *Points*: bound evaluations of the exact search, equal shapes counted once. The cost of a point differs: an
+  *Points*: bound evaluations of the exact search, equal shapes counted once; *to reach*: those of
+  the search with the least budget of 100, 1,000, 10,000 or 100,000 a group that is as good as reuse of all
+  others (where the budget ends, the quick search's evaluations are among them). The cost of a point differs: an
   adapted mapping is always evaluated whole, most points of the search are bounds of boxes. Seconds of the
   whole compilation, file included.
 
@@ -63,6 +65,15 @@ def compile_one(dlac, model, target, options):
     return {"cycles": schedule["totals"]["cycles"], "seconds": seconds, "points": points,
             "tried": int(numbers.group(3)) if numbers else 0,
             "illegal": int(numbers.group(4)) if numbers else 0}
+
+
+def first_reach(run, cycles):
+    """Points of the search with the least budget a group that is as good, of 100, 1,000 and so on."""
+    for exponent in range(2, 6):
+        found = run("--search-budget", str(10 ** exponent))
+        if found["cycles"] <= cycles:
+            return "%d (budget %d)" % (found["points"], 10 ** exponent)
+    return "none of the budgets"
 
 
 def gather(caches, names, to):
@@ -93,6 +104,7 @@ def main():
             gather(os.path.join(work, "caches"), [n for n in names if n != name], pool)
             every = run(name, "--search", "reuse", "--cache", pool)
             again = run(name, "--cache", os.path.join(work, "caches", name))
+            reaches = first_reach(lambda *more: run(name, *more), every["cycles"])
             up = lambda r: default["cycles"] / r["cycles"]
             best = up(exact[name])
             shares.append((up(one) / best, up(every) / best))
@@ -100,21 +112,21 @@ def main():
             points += exact[name]["points"]
             tried += one["tried"]
             rows.append("| %s (%s) | %d | %d | %d | %d | %.2f | %.1f %%, %.1f %% | %.1f %%, %.1f %% | "
-                        "%s | %d, %d | %d, %d | %d | %.2f, %.2f, %.2f, %.2f |" % (
+                        "%s | %d, %d | %d, %d | %d | %s | %.2f, %.2f, %.2f, %.2f |" % (
                             name, donor, default["cycles"], one["cycles"], every["cycles"],
                             exact[name]["cycles"], best, 100 * shares[-1][0], 100 * shares[-1][1],
                             100 * gains[-1][0], 100 * gains[-1][1],
                             "%.1f %%" % PUBLISHED[name] if name in PUBLISHED else "",
                             one["tried"], one["illegal"], every["tried"], every["illegal"],
-                            exact[name]["points"], default["seconds"], one["seconds"],
+                            exact[name]["points"], reaches, default["seconds"], one["seconds"],
                             exact[name]["seconds"], again["seconds"]))
             print(rows[-1], flush=True)
     mean = lambda values, k: 100 * sum(v[k] for v in values) / len(values)
     text = HEAD % options.target
     text += ("| network (donor) | default cycles | donor | all others | exact | exact speed-up | share: "
              "donor, all | share of gains: donor, all | published share | tried, misfits: donor | "
-             "tried, misfits: all | points of exact | seconds: default, donor, exact, exact with its "
-             "own cache |\n|" + " --- |" * 13 + "\n" + "\n".join(rows) + "\n\n")
+             "tried, misfits: all | points of exact | of these to reach all others | seconds: default, donor, exact, exact with its "
+             "own cache |\n|" + " --- |" * 14 + "\n" + "\n".join(rows) + "\n\n")
     text += ("Mean share %.1f %% from the donor, %.1f %% from all others; of gains %.1f %% and %.1f %%. "
              "Mappings tried from donors are %.2f %% of the points of the exact search.\n" % (
                  mean(shares, 0), mean(shares, 1), mean(gains, 0), mean(gains, 1),

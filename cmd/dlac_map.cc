@@ -28,6 +28,8 @@ struct Options {
   std::vector<std::string> memories;
   std::string type = "i8", optimize = "balanced", search = "exact", space = "s1";
   std::string buffers = "double";
+  std::vector<std::string> disabled_rules;
+  int64_t search_budget = scheduler::SearchOptions().budget;
   int repeat = 1;
 };
 
@@ -47,8 +49,18 @@ void Describe(CLI::App* app, Options* o) {
   app->add_option("--search", o->search,
                   "exact (default), exhaustive, strided, early-exit, dnnopt, random:N or compiler")
       ->type_name("METHOD");
-  app->add_option("--space", o->space, "s0, s0-folds, s1 (default) or all; docs/MAPPING.md")
+  app->add_option(
+         "--space", o->space,
+         "s0, s0-folds, s1 (default) or all (docs/MAPPING.md); of the compiler's search all "
+         "(default), even or strided (docs/SCHEDULER.md)")
       ->type_name("SPACE");
+  app->add_option("--disable-rule", o->disabled_rules,
+                  "the compiler's search without this pruning rule; slower, same result")
+      ->type_name("NAME");
+  app->add_option("--search-budget", o->search_budget,
+                  "evaluations after which the compiler's search of a layer ends unproven")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
   app->add_option("--buffers", o->buffers,
                   "of --optimize traffic: single, inputs-double or double (default)")
       ->type_name("WHICH");
@@ -69,6 +81,8 @@ Result<scheduler::MapOptions> MapOptionsOf(const Options& o) {
   DLA_RETURN_IF_ERROR(scheduler::ParseSearchMethod(o.search, &options));
   DLA_RETURN_IF_ERROR(scheduler::ParseSpace(o.space, &options));
   DLA_RETURN_IF_ERROR(scheduler::ParseBuffers(o.buffers, &options));
+  DLA_RETURN_IF_ERROR(scheduler::DisableRules(o.disabled_rules, &options));
+  options.compiler.budget = o.search_budget;
   return options;
 }
 

@@ -114,6 +114,7 @@ std::optional<MappedLayer> SearchAsCompiler(const ir::Nest& nest, const machine:
   }
   problem.resident_in.assign(nest.operands.size(), -1);
   problem.objective = o.objective;
+  problem.options = o.compiler;
   const auto found = SearchMapping(problem);
   if (!found) return std::nullopt;
   MappedLayer mapped;
@@ -130,6 +131,15 @@ bool IsIdealSearch(const MapOptions& o) {
 }
 
 Status CheckOptions(bool is_ideal, const machine::Target& target, const MapOptions& o) {
+  const SearchOptions plain;
+  const bool asks_compiler = o.compiler.space != plain.space ||
+                             o.compiler.rules.mask() != plain.rules.mask() ||
+                             o.compiler.budget != plain.budget;
+  if (asks_compiler && (is_ideal || o.method != SearchMethod::kExact) &&
+      o.method != SearchMethod::kCompiler) {
+    return Usage("the spaces even and strided, --disable-rule and --search-budget are of the ",
+                 "compiler's search; add --search compiler");
+  }
   if (o.method == SearchMethod::kExact || o.method == SearchMethod::kCompiler) return {};
   if (o.objective != Objective::kTraffic) {
     return Usage(
@@ -176,6 +186,10 @@ Status ParseSearchMethod(std::string_view text, MapOptions* options) {
 }
 
 Status ParseSpace(std::string_view text, MapOptions* options) {
+  if (text == "even" || text == "strided") {
+    options->compiler.space = text == "even" ? SizeSpace::kEven : SizeSpace::kStrided;
+    return {};
+  }
   constexpr std::pair<std::string_view, Space> kNames[] = {
       {"s0", Space::kS0}, {"s0-folds", Space::kS0Folds}, {"s1", Space::kS1}, {"all", Space::kAll}};
   for (const auto& [name, space] : kNames) {
@@ -183,7 +197,13 @@ Status ParseSpace(std::string_view text, MapOptions* options) {
     options->space = space;
     return {};
   }
-  return Usage("--space ", text, ": s0, s0-folds, s1 or all expected");
+  return Usage("--space ", text, ": s0, s0-folds, s1, all, even or strided expected");
+}
+
+Status DisableRules(const std::vector<std::string>& names, MapOptions* options) {
+  DLA_ASSIGN_OR_RETURN(const SearchOptions parsed, ParseSearchOptions("exact", "all", names));
+  options->compiler.rules = parsed.rules;
+  return {};
 }
 
 Status ParseBuffers(std::string_view text, MapOptions* options) {

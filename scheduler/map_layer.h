@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "machine/counters.h"
 #include "machine/target.h"
@@ -12,6 +13,7 @@
 #include "scheduler/mapping.h"
 #include "scheduler/objective.h"
 #include "scheduler/search/layer_optimum.h"
+#include "scheduler/search_options.h"
 #include "support/status.h"
 
 namespace dla::scheduler {
@@ -32,13 +34,17 @@ struct MapOptions {
   Space space = Space::kS1;
   Buffers buffers = Buffers::kDouble;  // of traffic; the others choose
   SearchMethod method = SearchMethod::kExact;
-  int64_t samples = 0;  // of kRandom
+  int64_t samples = 0;     // of kRandom
+  SearchOptions compiler;  // of the compiler's search: sizes, rules, budget
 };
 
 // "exact", "exhaustive", "strided", "early-exit", "dnnopt" (the last two together),
 // "random:N" or "compiler".
 Status ParseSearchMethod(std::string_view text, MapOptions* options);
+// "s0", "s0-folds", "s1"; "all"; of the compiler's search alone "even" and "strided".
 Status ParseSpace(std::string_view text, MapOptions* options);
+// Names of rules that the compiler's search goes without.
+Status DisableRules(const std::vector<std::string>& names, MapOptions* options);
 Status ParseBuffers(std::string_view text, MapOptions* options);
 
 struct MappedLayer {

@@ -115,6 +115,42 @@ TEST(MapLayer, TargetsThatAreNotIdealTakeTheCompilersSearch) {
   EXPECT_EQ(MapLayer(layer, target, options).status().code(), ErrorCode::kUsage);
 }
 
+// Spaces and rules of the compiler's search; energy and their product with cycles are proven, too.
+TEST(MapLayer, TheCompilersSearchHasItsOwnSpacesAndRules) {
+  const machine::Target target = *machine::LoadTarget("edge32", {});
+  const Layer layer = {
+      .M = 40, .C = 48, .E = 14, .F = 14, .R = 3, .S = 3, .pad = 1, .H = 14, .W = 14};
+  const auto energy = [&](const MapOptions& options) {
+    auto mapped = MapLayer(layer, target, options);
+    EXPECT_TRUE(mapped.ok()) << mapped.status().message();
+    EXPECT_TRUE(mapped->proven);
+    AddCosts(layer, target, ElementType::kI8, &*mapped);
+    const double pj = EnergyPj(mapped->predicted, target, ElementType::kI8);
+    return options.objective == Objective::kEnergy
+               ? pj
+               : pj * static_cast<double>(mapped->predicted.cycles);
+  };
+  for (const Objective objective : {Objective::kEnergy, Objective::kEdp}) {
+    const MapOptions plain = {.objective = objective};
+    const double least = energy(plain);
+    for (const char* rule : {"capacity", "fill", "serial", "credit"}) {
+      MapOptions without = plain;
+      ASSERT_TRUE(DisableRules({rule}, &without).ok());
+      EXPECT_DOUBLE_EQ(energy(without), least) << rule;
+    }
+    for (const char* space : {"even", "strided"}) {
+      MapOptions smaller = plain;
+      ASSERT_TRUE(ParseSpace(space, &smaller).ok());
+      EXPECT_GE(energy(smaller), least) << space;
+      smaller.objective = Objective::kTraffic;
+      const auto ideal = MapLayer(layer, *machine::LoadTarget("edge32-ideal", {}), smaller);
+      EXPECT_EQ(ideal.status().code(), ErrorCode::kUsage) << space;
+    }
+  }
+  MapOptions options;
+  EXPECT_EQ(DisableRules({"none"}, &options).code(), ErrorCode::kUsage);
+}
+
 // The compiler's space has every mapping of S0 with single buffers, and none that rolls: its
 // optimum is between those of S1 and S0.
 TEST(MapLayer, TheCompilersOptimumIsBetweenThoseOfSmallerAndLargerSpaces) {

@@ -54,6 +54,32 @@ void Compare(const std::string& target_name, uint32_t seed, int runs,
 }
 
 TEST(NestWalk, Edge32) { Compare("edge32", 21, 1000); }
+// All groups side by side cost what one group of as many channels does, but for nominal MACs.
+TEST(NestWalk, AllGroupsPackedAreOneGroup) {
+  std::printf("seed 25\n");
+  std::mt19937 random(25);
+  for (const char* name : {"edge32", "edge32-ws", "edge32-is", "meta-df"}) {
+    const machine::Target target = *machine::LoadTarget(name, {});
+    for (int run = 0; run < 100; ++run) {
+      LayerCase packed = RandomPackedLayer(&random);
+      packed.types = {};
+      packed.layer.G = packed.pack;
+      LayerCase dense = packed;
+      dense.pack = dense.layer.G = 1;
+      dense.layer.M *= packed.pack;
+      dense.layer.C *= packed.pack;
+      const ir::Nest nest = NestOf(packed), one = NestOf(dense);
+      scheduler::Mapping mapping = RandomMapping(nest, &random);
+      for (scheduler::OperandPlace& place : mapping.operands) place.memory = 1;
+      machine::Counters a = scheduler::Predict(nest, mapping, target);
+      const machine::Counters b = scheduler::Predict(one, mapping, target);
+      EXPECT_EQ(a.macs_array * packed.pack, b.macs_array);
+      a.macs_array = b.macs_array;
+      EXPECT_TRUE(a == b) << name << " run " << run;
+    }
+  }
+}
+
 TEST(NestWalk, PackedGroups) {
   Compare("edge32", 24, 500, [](std::mt19937* random) {
     LayerCase layer = RandomPackedLayer(random);
