@@ -1,6 +1,8 @@
 // GatherElements, GatherND, ScatterND and ScatterElements with constant indices: rows picked from
 // the data, or from the data and the updates joined. GatherElements and GatherND with computed
 // indices: a Take.
+#include <algorithm>
+
 #include "ir/ops/ops.h"
 #include "ir/ops/pick.h"
 #include "ir/rewriter.h"
@@ -66,7 +68,8 @@ Result<Rows> PrefixRows(const Node& node, const Shape& data, const Shape& indice
   const int64_t batch = GetInt(node.attributes, "batch_dims", 0);
   const int64_t depth = indices.empty() ? 0 : indices.back();
   if (batch < 0 || depth < 1 || batch >= static_cast<int64_t>(indices.size()) ||
-      batch + depth > static_cast<int64_t>(data.size())) {
+      batch + depth > static_cast<int64_t>(data.size()) ||
+      !std::equal(data.begin(), data.begin() + batch, indices.begin())) {
     return Malformed("indices of shape ", ShapeText(indices), " do not fit data of shape ",
                      ShapeText(data));
   }

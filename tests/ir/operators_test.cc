@@ -340,6 +340,10 @@ TEST(Operators, RefusalsSayWhatIsWrong) {
   const ValueId matrix = b.Floats("m", {2, 2}, {1, 2, 3, 4});
   EXPECT_EQ(message("Gemm", {matrix, matrix, b.Ints("c", {1, 2})}, {}),
             "the operands have types f32, f32 and i64");
+  const ValueId many =
+      b.Node("Unsqueeze", "many", {b.Ints("three", {0, 0, 0}), b.Ints("last", {1})});
+  EXPECT_EQ(message("GatherND", {matrix, many}, {{"batch_dims", int64_t{1}}}),
+            "indices of shape 3x1 do not fit data of shape 2x2");
   EXPECT_EQ(message("Transpose", {x}, {{"perm", Shape{0, 1}}}),
             "attribute 'perm' is no permutation of the 4 axes of the input");
   EXPECT_EQ(message("Softmax", {x}, {{"axis", int64_t{4}}}),
