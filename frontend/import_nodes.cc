@@ -215,7 +215,12 @@ Status Importer::Infer(const onnx::NodeProto& proto, const ir::OpDef& def, ir::N
         ir::MakeConstant(ir::Tensor::Zeros(types[Idx(i)]));
     node.outputs[Idx(i)] = kNoValue;
   }
-  while (!node.outputs.empty() && node.outputs.back() == kNoValue) node.outputs.pop_back();
+  // Where an operator has any number of results, their number means something (Split's equal
+  // parts).
+  const bool counts = def.max_outputs == ir::OpDef::kVariadic;
+  while (!counts && !node.outputs.empty() && node.outputs.back() == kNoValue) {
+    node.outputs.pop_back();
+  }
   if (needed) DLA_RETURN_IF_ERROR(Place(def, node));
   for (size_t i = 0; i < results.size(); ++i) {
     if (results[i] != kNoValue) scope->values[proto.output(static_cast<int>(i))] = results[i];

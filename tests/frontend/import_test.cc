@@ -293,6 +293,16 @@ TEST(Import, ConstantNodesOfAllForms) {
   EXPECT_EQ(z.shape, (ir::Shape{2, 1}));
 }
 
+// Equal parts are counted with those that nobody names.
+TEST(Import, SplitCountsPartsWithoutAName) {
+  onnx::ModelProto model = ReluModel({"6"}, 12);
+  AddNode(&model, "Split", "", {"y"}, {"a", "b", ""});
+  model.mutable_graph()->mutable_output(0)->set_name("b");
+  const auto outcome = Import(model);
+  ASSERT_EQ(outcome.code, ErrorCode::kOk) << outcome.message;
+  EXPECT_EQ(outcome.graph.values[ir::Idx(outcome.graph.outputs[0])].shape, ir::Shape{2});
+}
+
 // A name can be listed once, be it an input's, a constant's or that of a result.
 TEST(Import, OutputsListedTwice) {
   for (const char* name : {"x", "y"}) {
