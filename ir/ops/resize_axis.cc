@@ -52,7 +52,7 @@ Shares SharesAt(const ResizeModes& modes, double x, double scale) {
 // Places decide which entry is the nearest, so that their last bit matters. Where sizes are given
 // they are quotients of integers, rounded once. Where a scale is given they are computed in f32,
 // the type of the scale: by a scale of 0.6, 1.5 / 0.6 is 2.5 there, but less in f64. ONNX Runtime's
-// entries agree with both.
+// entries agree but for a few where its own f32 rounds another way.
 double SourcePosition(const ResizeModes& modes, const ResizeAxis& axis, int64_t o) {
   const double in = static_cast<double>(axis.input), out = static_cast<double>(axis.output);
   const float x = static_cast<float>(o), scale = static_cast<float>(axis.scale);
