@@ -6,6 +6,9 @@
 
 namespace dla::runtime {
 
+// Products that are summed before they are added to an accumulator (contraction.h).
+constexpr int64_t kSummedRun = 32;
+
 // Offsets are in elements from `input` or `output`.
 struct F32Problem {
   int64_t group_count, pixel_count, channel_count, depth_count;

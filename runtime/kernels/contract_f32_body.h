@@ -2,7 +2,9 @@
 //
 // Sixteen pixels lie side by side in a vector, a few channels are summed at a time: an element of
 // a weight panel is multiplied with sixteen input elements. The input of sixteen pixels is packed
-// first as [depth][16]. Products are added one after the other, without fused multiply-add.
+// first as [depth][16]. Runs of kSummedRun products are summed from zero, one product after the
+// other and without fused multiply-add, and each run's sum is added to the output: the error of a
+// long sum grows with the length of a run and the number of runs, not with their product.
 //
 // Everything here has internal linkage or lies in namespace DLA_ISA; no header of the library is
 // used that could bring inline functions with it.
@@ -64,31 +66,35 @@ void PackInput(const F32Problem& p, const uint8_t* input, const PixelPanel& pane
 template <uint64_t kChannels>
 void SumChannels(const F32Problem& p, const PixelPanel& panel, const uint8_t* weight, int64_t width,
                  uint8_t* output, const int64_t* channel_output) {
-  Lanes sums[kChannels];
+  Lanes totals[kChannels];
   for (uint64_t j = 0; j < kChannels; ++j) {
     const uint8_t* from = output + channel_output[j] * 4;
     if (panel.output_contiguous) {
-      memcpy(&sums[j], from + panel.output[0] * 4, sizeof(Lanes));
+      memcpy(&totals[j], from + panel.output[0] * 4, sizeof(Lanes));
     } else {
-      for (int64_t l = 0; l < kLanes; ++l) sums[j][l] = LoadFloat(from + panel.output[l] * 4);
+      for (int64_t l = 0; l < kLanes; ++l) totals[j][l] = LoadFloat(from + panel.output[l] * 4);
     }
   }
   const float* x = p.packed;
-  for (int64_t k = 0; k < p.depth_count; ++k) {
-    Lanes xs;
-    memcpy(&xs, x, sizeof(xs));
-    x += kLanes;
+  for (int64_t left = p.depth_count; left > 0; left -= kSummedRun) {
+    Lanes sums[kChannels] = {};
+    for (int64_t k = left < kSummedRun ? left : kSummedRun; k > 0; --k) {
+      Lanes xs;
+      memcpy(&xs, x, sizeof(xs));
+      x += kLanes;
 #pragma GCC unroll 16
-    for (uint64_t j = 0; j < kChannels; ++j) sums[j] += xs * LoadFloat(weight + j * 4);
-    weight += width * 4;
+      for (uint64_t j = 0; j < kChannels; ++j) sums[j] += xs * LoadFloat(weight + j * 4);
+      weight += width * 4;
+    }
+    for (uint64_t j = 0; j < kChannels; ++j) totals[j] += sums[j];
   }
   for (uint64_t j = 0; j < kChannels; ++j) {
     uint8_t* to = output + channel_output[j] * 4;
     if (panel.output_contiguous) {
-      memcpy(to + panel.output[0] * 4, &sums[j], sizeof(Lanes));
+      memcpy(to + panel.output[0] * 4, &totals[j], sizeof(Lanes));
     } else {
       for (int64_t l = 0; l < panel.count; ++l) {
-        const float value = sums[j][l];
+        const float value = totals[j][l];
         memcpy(to + panel.output[l] * 4, &value, sizeof(value));
       }
     }

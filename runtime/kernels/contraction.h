@@ -1,8 +1,10 @@
 // The array's arithmetic: acc += sum over depth of input * weight, for any dimensions and strides.
 //
 // The roles of the dimensions (groups, pixels, channels, depth: machine/timing.h) come from the
-// operands; no kernel knows a convolution. Each output element is summed one product after the
-// other, in the order of the depth dimensions, so the result is the same on every host.
+// operands; no kernel knows a convolution. For each output element, runs of 32 products in the
+// order of the depth dimensions are summed one product after the other, and each run's sum is added
+// to the element: the result is the same on every host, and the error of a long sum grows with the
+// length of a run and the number of runs, not with the length of the sum.
 #pragma once
 
 #include <cstdint>
