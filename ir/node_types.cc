@@ -17,10 +17,26 @@ Status CheckProgram(const Node& node, const std::vector<ElementType>& types) {
   return {};
 }
 
+// The type of a result is decided by the ONNX node; operands of several types may give another.
+Status CheckResults(const Graph& graph, const OpDef& def, const Node& node) {
+  std::vector<TensorType> types;
+  DLA_RETURN_IF_ERROR(def.infer(graph, node, &types));
+  for (size_t i = 0; i < node.outputs.size() && i < types.size(); ++i) {
+    if (node.outputs[i] == kNoValue) continue;
+    const ElementType type = graph.values[Idx(node.outputs[i])].type;
+    if (type != types[i].type) {
+      return Unsupported("operands of several types are not supported: the result would be ",
+                         TypeName(types[i].type), " and must be ", TypeName(type));
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Status CheckTypes(const Graph& graph, const Node& node) {
   const OpDef* def = FindOperator(node.op);
+  DLA_RETURN_IF_ERROR(CheckResults(graph, *def, node));
   std::vector<ElementType> types;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     if (node.inputs[i] == kNoValue) continue;

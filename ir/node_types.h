@@ -11,7 +11,7 @@
 namespace dla::ir {
 
 // Fails where the arithmetic of a canonical node (its own, not what is fused to it) does not exist
-// for the types of its operands.
+// for the types of its operands, or gives another type than its results have.
 Status CheckTypes(const Graph& graph, const Node& node);
 
 // Reference arithmetic of a bare node: contractions of half-precision types are computed in f32.

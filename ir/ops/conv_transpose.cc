@@ -308,6 +308,10 @@ Status InferInterleave(const Graph& graph, const Node& node, std::vector<TensorT
   for (size_t k = 0; k < node.inputs.size(); ++k) {
     const Value& part = InputValue(graph, node, static_cast<int>(k));
     if (part.shape.size() != rank) return Malformed("operand ", k, " has another rank");
+    if (part.type != InputValue(graph, node, 0).type) {
+      return Malformed("operand ", k, " is ", TypeName(part.type), ", others are ",
+                       TypeName(InputValue(graph, node, 0).type));
+    }
     for (size_t i = 0; i < rank; ++i) {
       const int64_t phase = GetInts(node.attributes, "phases")[k * rank + i];
       const int64_t step = GetInts(node.attributes, "axes_steps")[i];

@@ -303,6 +303,35 @@ TEST(Import, SplitCountsPartsWithoutAName) {
   EXPECT_EQ(outcome.graph.values[ir::Idx(outcome.graph.outputs[0])].shape, ir::Shape{2});
 }
 
+// Outputs that no kernel entry meets are the bias, whose type may be another one in a broken model.
+TEST(Import, ConvTransposeOfOperandsOfSeveralTypes) {
+  for (const char* columns : {"0", "2"}) {
+    for (const int type : {onnx::TensorProto::FLOAT, onnx::TensorProto::UINT8,
+                           onnx::TensorProto::FLOAT16, onnx::TensorProto::DOUBLE}) {
+      SCOPED_TRACE(testing::Message() << columns << " columns of type " << type);
+      onnx::ModelProto model = ReluModel({"1"});
+      onnx::GraphProto* graph = model.mutable_graph();
+      onnx::ValueInfoProto* picture = graph->add_input();
+      picture->set_name("picture");
+      picture->mutable_type()->mutable_tensor_type()->set_elem_type(type);
+      *picture->mutable_type()->mutable_tensor_type()->mutable_shape() =
+          ReluModel({"1", "1", "2", columns}).graph().input(0).type().tensor_type().shape();
+      AddFloats(&model, "w", {1, 1, 2, 2}, {1, 2, 3, 4});
+      AddFloats(&model, "b", {1}, {5});
+      onnx::NodeProto* node = AddNode(&model, "ConvTranspose", "up", {"picture", "w", "b"}, {"z"});
+      AddInts(node, "output_shape", {9, 9});
+      AddInts(node, "strides", {3, 3});
+      graph->add_output()->set_name("z");
+      const auto outcome = Import(model);
+      if (type == onnx::TensorProto::FLOAT) {
+        EXPECT_EQ(outcome.code, ErrorCode::kOk) << outcome.message;
+      } else {
+        EXPECT_EQ(outcome.code, ErrorCode::kUnsupported) << outcome.message;
+      }
+    }
+  }
+}
+
 // A name can be listed once, be it an input's, a constant's or that of a result.
 TEST(Import, OutputsListedTwice) {
   for (const char* name : {"x", "y"}) {

@@ -15,7 +15,8 @@ run(${bin}/dlac ${model}/model.onnx -o named.bin --target edge32 --quiet)
 run(${bin}/dlac ${model}/model.onnx -o file.bin --quiet
     --target ${root}/prefix/share/dla/targets/edge32-unified.json)
 run(${bin}/dladump verify named.bin)
-run(${bin}/dlarun file.bin --inputs ${model}/inputs.npz --expected ${model}/expected.npz)
+# ONNX Runtime's answer is up to 3.5e-5 away from what 64-bit arithmetic gives.
+run(${bin}/dlarun file.bin --inputs ${model}/inputs.npz --expected ${model}/expected.npz --atol 1e-4)
 foreach(file share/dla/targets/target.schema.json share/doc/dla/LICENSE share/man/man1/dlac.1)
   if(NOT EXISTS ${root}/prefix/${file})
     message(FATAL_ERROR "${file} is not installed")
