@@ -6,6 +6,8 @@
 The predictions come from schedule.json, which dlac writes before it generates code; the counts
 from --stats-json of the run. Writes docs/INVARIANTS.md; exit code 1 if anything differs, does not
 compile or does not run. --values also computes the outputs and compares them with ONNX Runtime's.
+What a build gave is remembered in the work folder: several processes may each do some networks
+(--only), and the last one writes the page.
 """
 import os
 import sys
@@ -56,7 +58,8 @@ def differences(schedule, stats):
 
 def check(bench, network, target):
     """Cycles, counters compared, and what differs; None where the network did not run."""
-    program, plan, stats = (bench.file(name) for name in ("model.bin", "schedule.json", "stats.json"))
+    names = ("model%d.bin", "schedule%d.json", "stats%d.json")
+    program, plan, stats = (bench.file(name % os.getpid()) for name in names)
     step = bench.compile(network, program, target, schedule=plan)
     matches = None
     if step.status == "ok":
@@ -77,6 +80,8 @@ def check(bench, network, target):
         print(network.name, target, "group %r: %s predicted %s, counted %s" % difference)
     print(network.name, target, counted["cycles"], groups, counters, len(found),
           matches[1] if matches else "", flush=True)
+    for path in (program, plan, stats):
+        os.remove(path)
     return counted["cycles"], counters, len(found)
 
 
@@ -87,19 +92,18 @@ def main():
     targets = bench.options.target
     rows, failures = [], 0
     for network in bench.networks(bench.float_networks()):
-        results = [check(bench, network, target) for target in targets]
+        results = [bench.remembered(["invariants", network.name, target, bench.options.values],
+                                    lambda: check(bench, network, target)) for target in targets]
         failures += sum(r is None or r[2] != 0 for r in results)
         ran = [r for r in results if r is not None]
         rows.append([network.name, sum(r[1] for r in ran), sum(r[2] for r in ran)] +
                     ["did not run" if r is None else r[0] for r in results])
-        for name in ("model.bin", "schedule.json", "stats.json"):
-            if os.path.exists(bench.file(name)):
-                os.remove(bench.file(name))
     rows.append(["all", sum(r[1] for r in rows), sum(r[2] for r in rows)] + [""] * len(targets))
     table = markdown(["network", "compared", "differing"] + targets, rows)
     print(table)
     if not bench.options.only or bench.options.out:
-        bench.write("INVARIANTS.md", HEAD + table + "\n")
+        count = "%d networks on %d targets.\n\n" % (len(rows) - 1, len(targets))
+        bench.write("INVARIANTS.md", HEAD + count + table + "\n")
     return 1 if failures else 0
 
 

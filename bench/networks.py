@@ -121,13 +121,19 @@ class Bench:
 
     def measure(self, network, target, mem=None, extra=()):
         """What the emulator counts of the network compiled with these options, in timed mode, and
-        what the schedule says of it. Ends the script if a count is not as predicted. What this
-        build has measured before is remembered in the work folder; None where dlac refuses."""
-        key = json.dumps([network.name, target, mem or {}, list(extra)], sort_keys=True)
+        what the schedule says of it. Ends the script if a count is not as predicted. None where
+        dlac refuses."""
+        return self.remembered([network.name, target, mem or {}, list(extra)],
+                               lambda: self._measure(network, target, mem, extra))
+
+    def remembered(self, key, compute):
+        """compute(), or what this very build gave for the key before: it is kept in the work folder,
+        so that a script can be stopped and run again, or run for parts in several processes."""
+        key = json.dumps(key, sort_keys=True)
         if self._cells is None:
             self._read_cells()
         if key not in self._cells:
-            self._cells[key] = self._measure(network, target, mem, extra)
+            self._cells[key] = compute()
             with open(self._cells_path, "a") as f:
                 f.write(json.dumps([key, self._cells[key]]) + "\n")
         return self._cells[key]
@@ -171,7 +177,7 @@ class Bench:
 
     def run(self, network, program, mode="both", stats=None, extra=()):
         """The step, and whether the outputs match with a text (None in timed mode)."""
-        inputs, outputs = self.file("inputs.npz"), self.file("outputs.npz")
+        inputs, outputs = (self.file(n % os.getpid()) for n in ("inputs%d.npz", "outputs%d.npz"))
         values = mode != "timed"
         if values:
             self.tools.write_npz(inputs, network.inputs)
