@@ -64,7 +64,8 @@ Status ResolveAxis(const Node& node, size_t i, const std::vector<int64_t>& pads,
   }
   const int64_t whole = *steps + extra[i] + *reach + 1;
   const std::vector<int64_t> shape = GetInts(node.attributes, "output_shape");
-  if (shape.empty() && mode != "SAME_UPPER" && mode != "SAME_LOWER") {
+  const bool padding_given = shape.empty() && mode != "SAME_UPPER" && mode != "SAME_LOWER";
+  if (padding_given) {
     g->pad[i] = pads[i];
     g->output[i] = whole - pads[i] - pads[i + g->input.size()];
   } else {
@@ -72,11 +73,13 @@ Status ResolveAxis(const Node& node, size_t i, const std::vector<int64_t>& pads,
     // `auto_pad` would have to add entries, there is no padding (so does ONNX Runtime).
     g->output[i] = shape.empty() ? std::min(whole, g->input[i] * g->stride[i])
                                  : shape[i + shape.size() - g->input.size()];
-    const int64_t total = std::max<int64_t>(0, whole - g->output[i]);
-    g->pad[i] = mode == "SAME_UPPER" ? total / 2 : total - total / 2;
   }
   if (g->output[i] < 1 || g->output[i] > kMostExtent) {
     return Malformed("the output of spatial axis ", i, " has ", g->output[i], " entries");
+  }
+  if (!padding_given) {
+    const int64_t total = std::max<int64_t>(0, whole - g->output[i]);
+    g->pad[i] = mode == "SAME_UPPER" ? total / 2 : total - total / 2;
   }
   return {};
 }
