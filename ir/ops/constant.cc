@@ -34,7 +34,7 @@ Result<int64_t> RangeCount(const Graph& graph, const Node& node) {
   if (!(count <= static_cast<double>(kMostElements))) {
     return Unsupported("it has more than ", kMostElements, " entries");
   }
-  return std::max<int64_t>(0, static_cast<int64_t>(count));
+  return static_cast<int64_t>(std::max(0.0, count));
 }
 
 Status InferRange(const Graph& graph, const Node& node, std::vector<TensorType>* outputs) {

@@ -8,6 +8,7 @@
 #include "ir/ops/ops.h"
 #include "ir/ops/window.h"
 #include "ir/rewriter.h"
+#include "support/checked.h"
 
 namespace dla::ir {
 namespace {
@@ -169,18 +170,26 @@ std::vector<int64_t> CountEntries(const Window& window, size_t i, int64_t input,
   const int64_t high = with_pads ? input + window.pads_end[i] : input;
   std::vector<int64_t> counts;
   for (int64_t e = 0; e < window.output[i]; ++e) {
-    int64_t count = 0;
-    for (int64_t r = 0; r < window.kernel[i]; ++r) {
-      const int64_t at = e * window.strides[i] - window.pads_begin[i] + r * window.dilations[i];
-      if (at >= low && at < high) ++count;
-    }
-    counts.push_back(count);
+    // Of the entries begin, begin + dilation, ... those in [low, high).
+    const int64_t begin = e * window.strides[i] - window.pads_begin[i];
+    const auto entries_below = [&](int64_t limit) {
+      return limit <= begin
+                 ? 0
+                 : std::min(window.kernel[i], CeilDiv(limit - begin, window.dilations[i]));
+    };
+    counts.push_back(entries_below(high) - entries_below(low));
   }
   return counts;
 }
 
-Tensor Divisors(const Window& window, const std::vector<int64_t>& input, bool with_pads,
-                ElementType type) {
+// What the sums at all output positions are divided by.
+Result<Tensor> Divisors(const Window& window, const std::vector<int64_t>& input, bool with_pads,
+                        ElementType type) {
+  constexpr int64_t kMostPlaces = int64_t{1} << 24;
+  if (ElementCount(window.output) > kMostPlaces) {
+    return Unsupported("it has ", ElementCount(window.output), " windows a channel; ", kMostPlaces,
+                       " are possible");
+  }
   std::vector<float> values = {1.0f};
   for (size_t i = 0; i < input.size(); ++i) {
     std::vector<float> next;
@@ -211,8 +220,8 @@ Status LowerAverage(Rewriter* rewriter, const Node& node) {
   if (widen) {
     DLA_ASSIGN_OR_RETURN(value, rewriter->Add("Cast", {value}, {{"to", std::string("f32")}}));
   }
-  const ValueId count =
-      rewriter->AddConstant(Divisors(window, Spatial(shape), with_pads, wide), "window");
+  DLA_ASSIGN_OR_RETURN(Tensor divisors, Divisors(window, Spatial(shape), with_pads, wide));
+  const ValueId count = rewriter->AddConstant(std::move(divisors), "window");
   DLA_ASSIGN_OR_RETURN(value, rewriter->Add("SumPool", {value}, PoolAttributes(node, window)));
   if (!widen) {
     rewriter->Finish("Div", {value, count}, {}, node.outputs[0]);
