@@ -211,16 +211,16 @@ std::vector<uint8_t> StoredConstant(const Value& value) {
 std::optional<int64_t> CheckedElementCount(const Shape& shape) {
   constexpr int64_t kMost = int64_t{1} << 40;
   int64_t count = 1;
+  bool empty = false;
   for (const int64_t extent : shape) {
-    if (extent < 0 || extent > kMost) return std::nullopt;
-  }
-  for (const int64_t extent : shape) {
-    const auto product = CheckedMul(count, extent);
+    if (extent < 0) return std::nullopt;
+    empty = empty || extent == 0;
     // An extent of zero must not hide an overflow of the strides.
+    const auto product = CheckedMul(count, std::max<int64_t>(1, extent));
     if (!product || *product > kMost) return std::nullopt;
     count = *product;
   }
-  return count;
+  return empty ? 0 : count;
 }
 
 std::string ShapeText(const Shape& shape) {

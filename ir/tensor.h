@@ -82,8 +82,8 @@ std::optional<double> ConstantScalar(const Graph& graph, ValueId id);
 // The same where the number can be an immediate of a micro-program: it is exact as an f64.
 std::optional<double> ImmediateOf(const Graph& graph, ValueId id);
 
-// The elements of a shape, or nothing if an extent is negative or the product too large to be a
-// tensor (2^40 elements).
+// The elements of a shape, or nothing if an extent is negative or the product of those that are not
+// zero too large to be a tensor (2^40 elements): strides of a shape that passes do not overflow.
 std::optional<int64_t> CheckedElementCount(const Shape& shape);
 // "1x3x224x224", "scalar" for rank 0.
 std::string ShapeText(const Shape& shape);

@@ -268,7 +268,7 @@ class Verifier {
       if (values.size() == 1 && values[0] == root) continue;
       std::vector<uint64_t> written(Idx(CeilDiv(ElementCount(Of(root).shape), 64)));
       for (const ValueId id : values) {
-        if (!Mark(Of(id), 0, Of(id).storage.offset, written.data())) {
+        if (!MarkValue(Of(id), written.data())) {
           Fault("value '", Of(id).name, "' is written over elements of '", Of(root).name,
                 "' that are written already");
         }
@@ -276,21 +276,36 @@ class Verifier {
     }
   }
 
-  // A bit an element: there may be hundreds of millions, and every pass is followed by this.
-  static bool Mark(const Value& value, size_t axis, int64_t at, uint64_t* written) {
-    const int64_t extent = value.shape.empty() ? 1 : value.shape[axis];
-    const int64_t stride = value.shape.empty() ? 0 : value.storage.strides[axis];
-    if (axis + 1 < value.shape.size()) {
-      for (int64_t i = 0; i < extent; ++i, at += stride) {
-        if (!Mark(value, axis + 1, at, written)) return false;
-      }
-      return true;
+  // The elements as runs: the last axes that lie without gaps are one run.
+  static bool MarkValue(const Value& value, uint64_t* written) {
+    if (ElementCount(value.shape) == 0) return true;
+    int64_t run = 1;
+    size_t axes = value.shape.size();
+    while (axes > 0 && (value.shape[axes - 1] == 1 || value.storage.strides[axes - 1] == run)) {
+      run *= value.shape[--axes];
     }
-    for (int64_t i = 0; i < extent; ++i, at += stride) {
+    return MarkRuns(value, 0, axes, value.storage.offset, run, written);
+  }
+
+  static bool MarkRuns(const Value& value, size_t axis, size_t axes, int64_t at, int64_t run,
+                       uint64_t* written) {
+    if (axis == axes) return MarkRun(at, at + run, written);
+    for (int64_t i = 0; i < value.shape[axis]; ++i, at += value.storage.strides[axis]) {
+      if (!MarkRuns(value, axis + 1, axes, at, run, written)) return false;
+    }
+    return true;
+  }
+
+  // A bit an element, a word at a time: there may be hundreds of millions, and every pass is
+  // followed by this.
+  static bool MarkRun(int64_t at, int64_t end, uint64_t* written) {
+    while (at < end) {
+      const int64_t bits = std::min(64 - at % 64, end - at);
+      const uint64_t mask = (~uint64_t{0} >> (64 - bits)) << (at % 64);
       uint64_t& word = written[at / 64];
-      const uint64_t bit = uint64_t{1} << (at % 64);
-      if ((word & bit) != 0) return false;
-      word |= bit;
+      if ((word & mask) != 0) return false;
+      word |= mask;
+      at += bits;
     }
     return true;
   }

@@ -322,6 +322,17 @@ TEST(Operators, ResizeAndPad) {
   EXPECT_EQ(Compute(b.Build({p}), inputs), (Values{9, 1, 3}));
 }
 
+TEST(Operators, ElementCountsThatFitHaveStridesThatFit) {
+  EXPECT_EQ(CheckedElementCount({}), 1);
+  EXPECT_EQ(CheckedElementCount({3, 0, 5}), 0);
+  EXPECT_EQ(CheckedElementCount({2, -1}), std::nullopt);
+  const int64_t many = int64_t{1} << 32;
+  EXPECT_EQ(CheckedElementCount({many, 256}), many * 256);
+  EXPECT_EQ(CheckedElementCount({many, 257}), std::nullopt);
+  EXPECT_EQ(CheckedElementCount({0, many, many}), std::nullopt);
+  EXPECT_EQ(CheckedElementCount({many, many, 0}), std::nullopt);
+}
+
 TEST(Operators, RefusalsSayWhatIsWrong) {
   GraphBuilder b;
   const ValueId x = b.Input("x", {1, 4, 8, 8});
