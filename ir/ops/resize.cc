@@ -103,6 +103,9 @@ Result<Wishes> ReadWishes(const Graph& graph, const Node& node, size_t rank) {
       return Malformed("the region has ", wishes.roi.size(), " entries, not ",
                        2 * wishes.axes.size());
     }
+    for (const float place : wishes.roi) {
+      if (!std::isfinite(place)) return Malformed("the region has the entry ", place);
+    }
   }
   if (wishes.scales.empty()) {
     if (!HasInput(node, 3)) return Malformed("neither scales nor sizes are given");
