@@ -1,6 +1,7 @@
 #include "scheduler/axis_lengths.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "support/checked.h"
 
@@ -35,6 +36,24 @@ AxisLengths Summarise(std::vector<AxisLengths::Entry> entries) {
     lengths.longest = std::max(lengths.longest, length);
   }
   return lengths;
+}
+
+// Entries of an axis that any point of the nest touches, one after the other.
+int64_t CountTouched(const ir::Nest& nest, const ir::Axis& axis) {
+  std::vector<bool> touched(static_cast<size_t>(axis.bound), false);
+  const std::vector<int64_t> ones(nest.dimensions.size(), 1);
+  std::vector<int64_t> index(nest.dimensions.size(), 0);
+  size_t t = 0;
+  do {
+    const Interval interval = AxisInterval(nest, axis, ones, index);
+    if (interval.length() > 0) touched[static_cast<size_t>(interval.begin)] = true;
+    for (t = 0; t < axis.terms.size(); ++t) {
+      const size_t d = At(axis.terms[t].dimension);
+      if (++index[d] < nest.dimensions[d].extent) break;
+      index[d] = 0;
+    }
+  } while (t < axis.terms.size());
+  return std::count(touched.begin(), touched.end(), true);
 }
 
 }  // namespace
@@ -90,6 +109,27 @@ AxisLengths LengthsOf(const ir::Nest& nest, const ir::Axis& axis, const Blocks& 
     }
     if (t == axis.terms.size()) return Summarise(std::move(counts));
   }
+}
+
+int64_t TouchedEntries(const ir::Nest& nest, const ir::Axis& axis) {
+  // The indices first, first + step, ... (count of them), as long as the terms, from the smallest
+  // coefficient on, go on without gaps.
+  const int64_t first = axis.offset;
+  int64_t step = 1, count = 1;
+  std::vector<std::pair<int64_t, int64_t>> terms;  // coefficient, extent
+  for (const ir::Term& term : axis.terms) {
+    const int64_t extent = nest.dimensions[At(term.dimension)].extent;
+    if (extent > 1) terms.emplace_back(term.coefficient, extent);
+  }
+  std::sort(terms.begin(), terms.end());
+  for (const auto& [coefficient, extent] : terms) {
+    if (count == 1) step = coefficient;
+    if (coefficient % step != 0 || coefficient > step * count) return CountTouched(nest, axis);
+    count += coefficient / step * (extent - 1);
+  }
+  const int64_t low = first < 0 ? CeilDiv(-first, step) : 0;
+  const int64_t high = first < axis.bound ? CeilDiv(axis.bound - first, step) : 0;
+  return std::max<int64_t>(0, std::min(count, high) - low);
 }
 
 }  // namespace dla::scheduler

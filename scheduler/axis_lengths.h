@@ -45,4 +45,7 @@ struct AxisLengths {
 AxisLengths LengthsOf(const ir::Nest& nest, const ir::Axis& axis, const Blocks& blocks,
                       int rolling);
 
+// How many different indices in [0, bound) the axis takes over the whole nest.
+int64_t TouchedEntries(const ir::Nest& nest, const ir::Axis& axis);
+
 }  // namespace dla::scheduler

@@ -154,23 +154,7 @@ int64_t CompulsoryBytes(const ir::Nest& nest, const Mapping& mapping) {
   for (int o = 0; o <= nest.output(); ++o) {
     if (StaysOnChip(mapping.operands[At(o)]) || nest.operands[At(o)].is_local) continue;
     int64_t elements = 1;
-    for (const ir::Axis& axis : nest.operands[At(o)].axes) {
-      // With blocks of 1 every combination is one index; the touched ones are counted once.
-      std::vector<bool> touched(static_cast<size_t>(axis.bound), false);
-      const std::vector<int64_t> ones(nest.dimensions.size(), 1);
-      std::vector<int64_t> index(nest.dimensions.size(), 0);
-      size_t t = 0;
-      do {
-        const Interval interval = AxisInterval(nest, axis, ones, index);
-        if (interval.length() > 0) touched[static_cast<size_t>(interval.begin)] = true;
-        for (t = 0; t < axis.terms.size(); ++t) {
-          const size_t d = At(axis.terms[t].dimension);
-          if (++index[d] < nest.dimensions[d].extent) break;
-          index[d] = 0;
-        }
-      } while (t < axis.terms.size());
-      elements *= std::count(touched.begin(), touched.end(), true);
-    }
+    for (const ir::Axis& axis : nest.operands[At(o)].axes) elements *= TouchedEntries(nest, axis);
     elements /= ir::ZeroFactor(nest.operands[At(o)], nest);
     bytes += TypeBytes(nest.operands[At(o)].type, elements);
   }

@@ -4,7 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <set>
+
 #include "machine/target_file.h"
+#include "scheduler/axis_lengths.h"
 #include "scheduler/predict.h"
 #include "scheduler/transfers.h"
 #include "tests/codegen/layer_program.h"
@@ -89,6 +93,38 @@ TEST(NestWalk, PackedGroups) {
 }
 TEST(NestWalk, Edge32Unified) { Compare("edge32-unified", 22, 500); }
 TEST(NestWalk, Edge32Ideal) { Compare("edge32-ideal", 23, 500); }
+
+// Strides, dilations, padding and gaps: the closed form against a walk over all points.
+TEST(TouchedEntries, EqualsAWalk) {
+  constexpr uint32_t kSeed = 11;
+  std::printf("seed %u\n", kSeed);
+  std::mt19937 random(kSeed);
+  const auto pick = [&](int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(random() % static_cast<uint32_t>(high - low + 1));
+  };
+  for (int run = 0; run < 20000; ++run) {
+    ir::Nest nest;
+    ir::Axis axis = {.terms = {}, .offset = pick(-6, 3), .bound = pick(1, 40), .stride = 1};
+    const int64_t dims = pick(0, 3);
+    for (int d = 0; d < dims; ++d) {
+      nest.dimensions.push_back({"d" + std::to_string(d), pick(1, 6)});
+      axis.terms.push_back({d, pick(1, 7)});
+    }
+    std::set<int64_t> touched = {axis.offset};
+    for (int d = 0; d < dims; ++d) {
+      std::set<int64_t> further;
+      for (const int64_t at : touched) {
+        for (int64_t i = 0; i < nest.dimensions[static_cast<size_t>(d)].extent; ++i) {
+          further.insert(at + i * axis.terms[static_cast<size_t>(d)].coefficient);
+        }
+      }
+      touched = std::move(further);
+    }
+    const auto inside = std::count_if(touched.begin(), touched.end(),
+                                      [&](int64_t at) { return at >= 0 && at < axis.bound; });
+    ASSERT_EQ(scheduler::TouchedEntries(nest, axis), inside) << "run " << run;
+  }
+}
 
 }  // namespace
 }  // namespace dla::testing
