@@ -233,6 +233,14 @@ Status Importer::Place(const ir::OpDef& def, const ir::Node& node) {
   if (def.kind == ir::OpKind::kOnnxOnly && def.lower == nullptr) {
     return Unsupported("it is supported only where its result is known when the model is compiled");
   }
+  // Folding makes much of nothing (the product over an axis of no entries) where the result is
+  // small.
+  if (!node.inputs.empty() && def.max_inputs != ir::OpDef::kVariadic && !def.shape_only) {
+    const ir::Value& first = graph_.values[Idx(node.inputs[0])];
+    if (ir::ElementCount(first.shape) == 0) {
+      return Unsupported("its input '", first.name, "' has no elements, and its result too many");
+    }
+  }
   for (const ValueId id : node.outputs) {
     if (id == kNoValue) continue;
     const ir::Shape& shape = graph_.values[Idx(id)].shape;

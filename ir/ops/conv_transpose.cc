@@ -31,7 +31,7 @@ constexpr AttributeDef kInterleaveAttributes[] = {
     {"shape", AttributeKind::kInts, "", true, "of the output"},
 };
 
-constexpr int64_t kMostExtent = int64_t{1} << 31;
+constexpr int64_t kMostExtent = (int64_t{1} << 31) - 1;
 
 struct Geometry {
   int64_t groups = 1, in_channels = 1, out_channels = 1;  // channels of a group

@@ -8,7 +8,7 @@ namespace dla::ir {
 namespace {
 
 // Windows are small; larger figures come from broken files and would overflow further on.
-constexpr int64_t kMostWindow = int64_t{1} << 31;
+constexpr int64_t kMostWindow = (int64_t{1} << 31) - 1;
 
 Result<std::vector<int64_t>> ReadPerAxis(const Node& node, const char* name, size_t entries,
                                          size_t axes, int64_t fallback, int64_t least) {
