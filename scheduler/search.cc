@@ -365,9 +365,8 @@ std::optional<SearchResult> SearchMapping(const SearchProblem& problem) {
   const std::optional<ExactResult> exact = ExactSearch(problem);
   std::optional<SearchResult> result;
   const bool random = problem.options.way == SearchWay::kRandom;
-  if (!exact || (!random && (!exact->proven || !exact->all_sizes))) {
-    result = SearchQuickly(problem);
-  }
+  // What the exact search finds before its budget ends is as good as the quick one's answer.
+  if (!exact || (!random && !exact->all_sizes)) result = SearchQuickly(problem);
   if (!exact) return result;
   Certificate certificate = {.proven = exact->proven,
                              .all_sizes = exact->all_sizes,
@@ -379,7 +378,7 @@ std::optional<SearchResult> SearchMapping(const SearchProblem& problem) {
     result = SearchResult{.mapping = exact->mapping,
                           .predicted = Predict(*problem.nest, exact->mapping, *problem.target)};
   } else {
-    // Sizes that the exact search did not look at, or more luck than its budget had.
+    // Sizes that the exact search did not look at.
     const double value = MinimisedValue(problem.objective, CostOf(problem, result->predicted));
     certificate.least = std::min(certificate.least, value);
     certificate.proven = certificate.least >= value && problem.objective != Objective::kBalanced;

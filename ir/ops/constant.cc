@@ -188,6 +188,7 @@ Status LowerHot(Rewriter* rewriter, const Node& node) {
   Shape along(shape.size() + 1 - Idx(axis), 1);
   along[0] = depth;
   shape.insert(shape.begin() + axis, 1);
+  DLA_RETURN_IF_ERROR(CheckPicked(depth));
   std::vector<int64_t> numbers;
   for (int64_t i = 0; i < depth; ++i) numbers.push_back(i);
   const ValueId range = rewriter->AddConstant(Tensor::Ints(along, numbers), "range");

@@ -230,14 +230,16 @@ class PhaseWriter {
   // No kernel entry meets these outputs: the bias, or zeros.
   Result<ValueId> Bare(const std::vector<AxisPhase>& phase) {
     const Shape shape = PartShape(phase);
-    if (!HasInput(node_, 2)) {
-      return rewriter_->AddConstant(Tensor::Zeros({rewriter_->value(node_.outputs[0]).type, shape}),
-                                    "zeros");
+    ValueId value;
+    if (HasInput(node_, 2)) {
+      Shape channel(shape.size() - 1, 1);
+      channel[0] = shape[1];
+      DLA_ASSIGN_OR_RETURN(value, Reshaped(rewriter_, node_.inputs[2], channel));
+    } else {
+      const ElementType type = rewriter_->value(node_.outputs[0]).type;
+      value = rewriter_->AddConstant(Tensor::Zeros({type, {}}), "zero");
     }
-    Shape channel(shape.size() - 1, 1);
-    channel[0] = shape[1];
-    DLA_ASSIGN_OR_RETURN(const ValueId bias, Reshaped(rewriter_, node_.inputs[2], channel));
-    return rewriter_->Add("Broadcast", {bias}, {{"shape", shape}});
+    return rewriter_->Add("Broadcast", {value}, {{"shape", shape}});
   }
 
   Result<ValueId> Convolution(const std::vector<AxisPhase>& phase) {

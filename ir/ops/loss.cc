@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "ir/ops/ops.h"
+#include "ir/ops/pick.h"
 #include "ir/rewriter.h"
 
 namespace dla::ir {
@@ -75,6 +76,7 @@ Result<Labels> ReadLabels(Rewriter* rewriter, const Node& node) {
   Shape lifted = shape, by_class(shape.size() - 1, 1);
   lifted[1] = 1;
   by_class[0] = shape[1];
+  DLA_RETURN_IF_ERROR(CheckPicked(shape[1]));
   std::vector<int64_t> numbers;
   for (int64_t i = 0; i < shape[1]; ++i) numbers.push_back(i);
   const ValueId classes =

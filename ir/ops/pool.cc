@@ -1,11 +1,13 @@
 // Pooling: MaxPool (and where its maxima stand), AveragePool as a sum of the window (SumPool)
 // divided by its size, LpPool as a root of a sum of powers.
 #include <algorithm>
+#include <functional>
 #include <limits>
 
 #include "ir/kernels/pooling.h"
 #include "ir/nest_builder.h"
 #include "ir/ops/ops.h"
+#include "ir/ops/pick.h"
 #include "ir/ops/window.h"
 #include "ir/rewriter.h"
 #include "support/checked.h"
@@ -182,29 +184,33 @@ std::vector<int64_t> CountEntries(const Window& window, size_t i, int64_t input,
   return counts;
 }
 
-// What the sums at all output positions are divided by.
+// What the sums at all output positions are divided by: one number where all are the same.
 Result<Tensor> Divisors(const Window& window, const std::vector<int64_t>& input, bool with_pads,
                         ElementType type) {
-  constexpr int64_t kMostPlaces = int64_t{1} << 24;
-  if (ElementCount(window.output) > kMostPlaces) {
-    return Unsupported("it has ", ElementCount(window.output), " windows a channel; ", kMostPlaces,
-                       " are possible");
-  }
-  std::vector<float> values = {1.0f};
+  std::vector<std::vector<int64_t>> counts;
+  float same = 1;
+  int64_t places = 1;
+  bool all_same = true;
   for (size_t i = 0; i < input.size(); ++i) {
+    DLA_RETURN_IF_ERROR(CheckPicked(window.output[i]));
+    counts.push_back(CountEntries(window, i, input[i], with_pads));
+    const std::vector<int64_t>& now = counts.back();
+    all_same =
+        all_same && std::adjacent_find(now.begin(), now.end(), std::not_equal_to<>()) == now.end();
+    same *= static_cast<float>(now[0]);
+    places = std::min(places * window.output[i], kMostPicked + 1);
+  }
+  if (all_same) return ConvertTensor(Tensor::Floats({}, {same}).view(), type);
+  DLA_RETURN_IF_ERROR(CheckPicked(places));
+  std::vector<float> values = {1.0f};
+  for (const std::vector<int64_t>& along : counts) {
     std::vector<float> next;
     for (const float value : values) {
-      for (const int64_t count : CountEntries(window, i, input[i], with_pads)) {
-        next.push_back(value * static_cast<float>(count));
-      }
+      for (const int64_t count : along) next.push_back(value * static_cast<float>(count));
     }
     values = std::move(next);
   }
-  const bool same =
-      std::all_of(values.begin(), values.end(), [&](float value) { return value == values[0]; });
-  const Tensor counts =
-      same ? Tensor::Floats({}, {values[0]}) : Tensor::Floats(window.output, values);
-  return ConvertTensor(counts.view(), type);
+  return ConvertTensor(Tensor::Floats(window.output, values).view(), type);
 }
 
 // Divided in f32, so that a sum of halves does not overflow.

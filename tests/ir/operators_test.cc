@@ -345,7 +345,7 @@ TEST(Operators, RefusalsSayWhatIsWrong) {
   EXPECT_EQ(message("Conv", {x, w}, {{"group", int64_t{3}}}),
             "attribute 'group' is 3, the weight has 2 output channels");
   EXPECT_EQ(message("Conv", {x, w}, {{"strides", Shape{1, 0}}}),
-            "attribute 'strides' has the entry 0; 1 to 2147483648 are possible");
+            "attribute 'strides' has the entry 0; 1 to 2147483647 are possible");
   EXPECT_EQ(message("Add", {x, w}, {}),
             "the operands have shapes 1x4x8x8 and 2x4x3x3, which do not broadcast");
   const ValueId matrix = b.Floats("m", {2, 2}, {1, 2, 3, 4});
