@@ -4,10 +4,10 @@
   invariants.py DATA [--bin DIR] [--only NAME...] [--target NAME...] [--values]
 
 The predictions come from schedule.json, which dlac writes before it generates code; the counts
-from --stats-json of the run. Writes docs/INVARIANTS.md; exit code 1 if anything differs, does not
-compile or does not run. --values also computes the outputs and compares them with ONNX Runtime's.
-What a build gave is remembered in the work folder: several processes may each do some networks
-(--only), and the last one writes the page.
+from --stats-json of the run. Writes docs/INVARIANTS.md; exit code 1 if anything differs, a bound is
+broken, or something does not compile or run. --values also computes the outputs and compares them
+with ONNX Runtime's. What a build gave is remembered in the work folder: several processes may each
+do some networks (--only), and the last one writes the page.
 """
 import os
 import sys
@@ -20,7 +20,9 @@ HEAD = """# Predicted and counted
 code generation what the program would cost; `dlarun --stats-json` counted while it executed. All
 integer counters of each group are compared: cycles, payload and bus bytes by operand class and
 direction, bytes read and written in each scratchpad, descriptors, MACs, vector operations.
-*Compared* and *differing* count these counters over all targets. Then come the cycles on each
+*Compared* and *differing* count these counters over all targets. *Bounds*: how often
+compulsory <= lower bound <= chosen was compared, of each group (DRAM bytes, what the objective
+minimises) and of the program (DRAM bytes, cycles), and how often it did not hold. Then come the cycles on each
 target, predicted and counted alike.
 
 """
@@ -56,8 +58,34 @@ def differences(schedule, stats):
     return len(planned), counters, found
 
 
+def bounds_broken(schedule):
+    """How many pairs of smaller and larger of compulsory <= bound <= chosen were compared, and the
+    (group, what, smaller, larger) that are the wrong way round. Bounds of `balanced` and `traffic`
+    are bus bytes, which no group has fewer of than compulsory bytes; other objectives' are not
+    compared with these."""
+    pairs = []
+    in_bytes = schedule["optimize"] in ("balanced", "traffic")
+    for group in schedule["groups"]:
+        name, compulsory, search = group["name"], group["compulsory_bytes"], group["search"]
+        predicted = group["predicted"]
+        pairs.append((name, "compulsory, chosen bytes", compulsory, predicted["dram_bytes"]))
+        pairs.append((name, "payload, bus bytes", predicted["dram_bytes"], predicted["dram_bus_bytes"]))
+        pairs.append((name, "compute, chosen cycles", group["compute_cycles"], predicted["cycles"]))
+        if "bound" in search:
+            pairs.append((name, "bound, chosen value", search["bound"], search["value"]))
+            if in_bytes:
+                pairs.append((name, "compulsory bytes, bound", compulsory, search["bound"]))
+    totals, bound = schedule["totals"], schedule["residency"]["bound"]
+    pairs += [("", "compulsory bytes, bound", bound["compulsory_bytes"], bound["dram_bytes"]),
+              ("", "bound, chosen bytes", bound["dram_bytes"], totals["dram_bytes"]),
+              ("", "bound, chosen cycles", bound["cycles"], totals["cycles"])]
+    # Sums of fractions: what is above by less than a thousandth is rounding.
+    return len(pairs), [pair for pair in pairs if pair[2] > pair[3] + 1e-3]
+
+
 def check(bench, network, target):
-    """Cycles, counters compared, and what differs; None where the network did not run."""
+    """Cycles, counters compared and differing, bounds compared and broken; None where the network
+    did not run."""
     names = ("model%d.bin", "schedule%d.json", "stats%d.json")
     program, plan, stats = (bench.file(name % os.getpid()) for name in names)
     step = bench.compile(network, program, target, schedule=plan)
@@ -80,9 +108,12 @@ def check(bench, network, target):
         print(network.name, target, "group %r: %s predicted %s, counted %s" % difference)
     print(network.name, target, counted["cycles"], groups, counters, len(found),
           matches[1] if matches else "", flush=True)
+    bounds, broken = bounds_broken(schedule)
+    for pair in broken[:10]:
+        print(network.name, target, "group %r: %s: %s is above %s" % pair, flush=True)
     for path in (program, plan, stats):
         os.remove(path)
-    return counted["cycles"], counters, len(found)
+    return counted["cycles"], counters, len(found), bounds, len(broken)
 
 
 def main():
@@ -94,12 +125,12 @@ def main():
     for network in bench.networks(bench.float_networks()):
         results = [bench.remembered(["invariants", network.name, target, bench.options.values],
                                     lambda: check(bench, network, target)) for target in targets]
-        failures += sum(r is None or r[2] != 0 for r in results)
+        failures += sum(r is None or r[2] + r[4] != 0 for r in results)
         ran = [r for r in results if r is not None]
-        rows.append([network.name, sum(r[1] for r in ran), sum(r[2] for r in ran)] +
+        rows.append([network.name] + [sum(r[i] for r in ran) for i in range(1, 5)] +
                     ["did not run" if r is None else r[0] for r in results])
-    rows.append(["all", sum(r[1] for r in rows), sum(r[2] for r in rows)] + [""] * len(targets))
-    table = markdown(["network", "compared", "differing"] + targets, rows)
+    rows.append(["all"] + [sum(r[i] for r in rows) for i in range(1, 5)] + [""] * len(targets))
+    table = markdown(["network", "compared", "differing", "bounds", "broken"] + targets, rows)
     print(table)
     if not bench.options.only or bench.options.out:
         count = "%d networks on %d targets.\n\n" % (len(rows) - 1, len(targets))

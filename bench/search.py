@@ -26,7 +26,9 @@ HEAD = """# The mapping search on networks
 ([SCHEDULER.md](SCHEDULER.md)); what stays on chip is decided anew each time. *Proven*: groups whose mapping
 is proven best among all integer block sizes (for *even* and *strided*: among the sizes of that space).
 *Above*: how much more all groups together have of what is minimised than the sum of their lower bounds.
-Seconds are of the whole process, file and code generation included.
+Seconds are of the whole process, file and code generation included. Uneven mapping (operands cut at different
+loops) is not in these spaces, because programs have one depth for all operands: it is
+`dlac map --space uneven` ([MAPPING.md](MAPPING.md), what it would save in [MAPPING_TABLES.md](MAPPING_TABLES.md)).
 
 """
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cinttypes>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,7 +30,7 @@ struct Options {
   std::string type = "i8", optimize = "balanced", search = "exact", space = "s1";
   std::string buffers = "double";
   std::vector<std::string> disabled_rules;
-  int64_t search_budget = scheduler::SearchOptions().budget;
+  std::optional<int64_t> search_budget;
   int repeat = 1;
 };
 
@@ -49,16 +50,18 @@ void Describe(CLI::App* app, Options* o) {
   app->add_option("--search", o->search,
                   "exact (default), exhaustive, strided, early-exit, dnnopt, random:N or compiler")
       ->type_name("METHOD");
-  app->add_option(
-         "--space", o->space,
-         "s0, s0-folds, s1 (default) or all (docs/MAPPING.md); of the compiler's search all "
-         "(default), even or strided (docs/SCHEDULER.md)")
+  app->add_option("--space", o->space,
+                  "s0, s0-folds, s1 (default), all or uneven (docs/MAPPING.md); of the compiler's "
+                  "search all "
+                  "(default), even or strided (docs/SCHEDULER.md)")
       ->type_name("SPACE");
   app->add_option("--disable-rule", o->disabled_rules,
                   "the compiler's search without this pruning rule; slower, same result")
       ->type_name("NAME");
-  app->add_option("--search-budget", o->search_budget,
-                  "evaluations after which the compiler's search of a layer ends unproven")
+  app->add_option(
+         "--search-budget", o->search_budget,
+         "evaluations after which the compiler's search of a layer, or that of the space uneven, "
+         "ends unproven")
       ->type_name("N")
       ->check(CLI::PositiveNumber);
   app->add_option("--buffers", o->buffers,
@@ -82,7 +85,10 @@ Result<scheduler::MapOptions> MapOptionsOf(const Options& o) {
   DLA_RETURN_IF_ERROR(scheduler::ParseSpace(o.space, &options));
   DLA_RETURN_IF_ERROR(scheduler::ParseBuffers(o.buffers, &options));
   DLA_RETURN_IF_ERROR(scheduler::DisableRules(o.disabled_rules, &options));
-  options.compiler.budget = o.search_budget;
+  if (o.search_budget) {
+    options.compiler.budget = *o.search_budget;
+    options.uneven_budget = *o.search_budget;
+  }
   return options;
 }
 
@@ -98,6 +104,22 @@ std::string MappingText(const scheduler::Mapping& mapping) {
   if (!mapping.operands[0].is_double) text += " input=single";
   if (!mapping.operands[1].is_double) text += " weight=single";
   if (!mapping.accumulator.is_double) text += " output=single";
+  return text;
+}
+
+// The loops outside the tiles, outermost first, with their blocks; how many of them are outside
+// each operand's tile; what rolls.
+std::string MappingText(const scheduler::UnevenMapping& mapping) {
+  std::string text = "loops=";
+  for (const scheduler::UnevenLoop& loop : mapping.loops) {
+    text += Concat(text == "loops=" ? "" : ">",
+                   std::string(1, kLetters[static_cast<size_t>(loop.dim)]), ":", loop.block);
+  }
+  text += Concat(" input@", mapping.outside[0], " weight@", mapping.outside[1], " output@",
+                 mapping.outside[2]);
+  if (mapping.rolling >= 0) {
+    text += Concat(" roll=", std::string(1, kLetters[static_cast<size_t>(mapping.rolling)]));
+  }
   return text;
 }
 
@@ -131,18 +153,29 @@ std::string Quoted(const std::string& text) {
   return out + "\"";
 }
 
+// An uneven search knows bytes alone; other searches have no bound besides the layer's own.
+std::string CostsOf(const scheduler::MappedLayer& mapped, const machine::Target& target,
+                    ElementType type) {
+  if (mapped.uneven) return Concat(mapped.uneven->bytes, ",,,");
+  char text[160];
+  std::snprintf(text, sizeof(text), "%" PRId64 ",%" PRId64 ",%" PRId64 ",%.1f",
+                mapped.predicted.dram_bytes(), mapped.predicted.dram_bus_bytes(),
+                mapped.predicted.cycles, scheduler::EnergyPj(mapped.predicted, target, type));
+  return text;
+}
+
 std::string RowOf(const scheduler::NamedLayer& named, const Timed& timed,
                   const machine::Target& target, ElementType type) {
   const scheduler::MappedLayer& mapped = timed.mapped;
-  char numbers[320];
-  std::snprintf(numbers, sizeof(numbers),
-                ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%.1f,%" PRId64 ",%" PRId64
-                ",%" PRId64 ",%s,%.4f\n",
-                named.count, mapped.predicted.dram_bytes(), mapped.predicted.dram_bus_bytes(),
-                mapped.predicted.cycles, scheduler::EnergyPj(mapped.predicted, target, type),
-                mapped.compulsory_bytes, mapped.roofline_cycles, mapped.points,
-                mapped.proven ? "yes" : "no", timed.ms);
-  return Quoted(named.name) + "," + Quoted(named.set) + "," + MappingText(mapped.mapping) + numbers;
+  char ms[32];
+  std::snprintf(ms, sizeof(ms), "%.4f", timed.ms);
+  const std::string text =
+      mapped.uneven ? MappingText(mapped.uneven->mapping) : MappingText(mapped.mapping);
+  const std::string bound = mapped.uneven ? Concat(mapped.uneven->lower_bound) : "";
+  return Concat(Quoted(named.name), ",", Quoted(named.set), ",", text, ",", named.count, ",",
+                CostsOf(mapped, target, type), ",", mapped.compulsory_bytes, ",",
+                mapped.roofline_cycles, ",", mapped.points, ",", mapped.proven ? "yes" : "no", ",",
+                ms, ",", bound, "\n");
 }
 
 Status Map(const Options& o) {
@@ -156,7 +189,7 @@ Status Map(const Options& o) {
   if (!layers.ok()) return layers.status().At(o.layers);
   std::string csv =
       "layer,set,mapping,count,bytes,bus_bytes,cycles,energy_pj,compulsory_bytes,roofline_cycles,"
-      "points,proven,ms\n";
+      "points,proven,ms,bound_bytes\n";
   for (const scheduler::NamedLayer& named : *layers) {
     const Result<Timed> timed = MapTimed(named.layer, target, options, o.repeat);
     if (!timed.ok()) {
@@ -166,7 +199,7 @@ Status Map(const Options& o) {
       if (timed.status().code() == ErrorCode::kDoesNotFit &&
           options.method != scheduler::SearchMethod::kExact) {
         csv +=
-            Concat(Quoted(named.name), ",", Quoted(named.set), ",,", named.count, ",,,,,,,,no,\n");
+            Concat(Quoted(named.name), ",", Quoted(named.set), ",,", named.count, ",,,,,,,,no,,\n");
         continue;
       }
       return timed.status().At(Concat(o.layers, ": layer ", named.name));

@@ -89,6 +89,13 @@ std::optional<MappedLayer> SearchIdeal(const Layer& layer, const machine::Target
                                        const IdealMachine& machine, const MapOptions& o) {
   const Homes homes = HomesOf(target);
   MappedLayer mapped;
+  if (o.is_uneven) {
+    mapped.uneven = LeastBytesUneven(layer, machine, o.buffers, o.uneven_budget);
+    if (!mapped.uneven) return std::nullopt;
+    mapped.points = mapped.uneven->points;
+    mapped.proven = mapped.uneven->proven;
+    return mapped;
+  }
   std::optional<LayerOptimum> found;
   if (o.objective == Objective::kTraffic) {
     found = LeastBytesBy(layer, machine, o);
@@ -124,6 +131,20 @@ std::optional<MappedLayer> SearchAsCompiler(const ir::Nest& nest, const machine:
   return mapped;
 }
 
+Status CheckUneven(bool is_ideal, const machine::Target& target, const MapOptions& o) {
+  const SearchOptions plain;
+  if (o.method != SearchMethod::kExact || o.compiler.space != plain.space ||
+      o.compiler.rules.mask() != plain.rules.mask()) {
+    return Usage("the space uneven has a search of its own; leave out --search and --disable-rule");
+  }
+  if (o.objective != Objective::kTraffic) {
+    return Usage("in the space uneven bytes are minimised; add --optimize traffic");
+  }
+  if (is_ideal) return {};
+  return Usage("the space uneven needs an ideal target and elements of one byte, not ", target.name,
+               "; add --target edge32-ideal --type i8");
+}
+
 bool IsIdealSearch(const MapOptions& o) {
   if (o.method == SearchMethod::kCompiler) return false;
   return o.objective == Objective::kTraffic || o.objective == Objective::kLatency ||
@@ -131,6 +152,7 @@ bool IsIdealSearch(const MapOptions& o) {
 }
 
 Status CheckOptions(bool is_ideal, const machine::Target& target, const MapOptions& o) {
+  if (o.is_uneven) return CheckUneven(is_ideal, target, o);
   const SearchOptions plain;
   const bool asks_compiler = o.compiler.space != plain.space ||
                              o.compiler.rules.mask() != plain.rules.mask() ||
@@ -190,6 +212,10 @@ Status ParseSpace(std::string_view text, MapOptions* options) {
     options->compiler.space = text == "even" ? SizeSpace::kEven : SizeSpace::kStrided;
     return {};
   }
+  if (text == "uneven") {
+    options->is_uneven = true;
+    return {};
+  }
   constexpr std::pair<std::string_view, Space> kNames[] = {
       {"s0", Space::kS0}, {"s0-folds", Space::kS0Folds}, {"s1", Space::kS1}, {"all", Space::kAll}};
   for (const auto& [name, space] : kNames) {
@@ -197,7 +223,7 @@ Status ParseSpace(std::string_view text, MapOptions* options) {
     options->space = space;
     return {};
   }
-  return Usage("--space ", text, ": s0, s0-folds, s1, all, even or strided expected");
+  return Usage("--space ", text, ": s0, s0-folds, s1, all, uneven, even or strided expected");
 }
 
 Status DisableRules(const std::vector<std::string>& names, MapOptions* options) {
@@ -260,9 +286,10 @@ Result<MappedLayer> MapLayer(const Layer& layer, const machine::Target& target,
 void AddCosts(const Layer& layer, const machine::Target& target, ElementType type,
               MappedLayer* mapped) {
   const ir::Nest nest = NestOf(layer, type);
-  mapped->predicted = Predict(nest, mapped->mapping, target);
+  if (!mapped->uneven) mapped->predicted = Predict(nest, mapped->mapping, target);
   mapped->compulsory_bytes = TypeBytes(type, CompulsoryBytes(layer));
-  Mapping whole = mapped->mapping;
+  const Homes homes = HomesOf(target);
+  Mapping whole = mapped->uneven ? InPlaces({}, homes, false, false) : mapped->mapping;
   const LayerSizes extents = ExtentsOf(layer);
   whole.block.assign(extents.begin(), extents.end());
   whole.order.clear();

@@ -13,6 +13,7 @@
 #include "scheduler/mapping.h"
 #include "scheduler/objective.h"
 #include "scheduler/search/layer_optimum.h"
+#include "scheduler/search/uneven.h"
 #include "scheduler/search_options.h"
 #include "support/status.h"
 
@@ -32,6 +33,8 @@ struct MapOptions {
   ElementType type = ElementType::kI8;
   Objective objective = Objective::kBalanced;
   Space space = Space::kS1;
+  bool is_uneven = false;  // operands cut at different loops, instead of `space`
+  int64_t uneven_budget = 200'000'000;
   Buffers buffers = Buffers::kDouble;  // of traffic; the others choose
   SearchMethod method = SearchMethod::kExact;
   int64_t samples = 0;     // of kRandom
@@ -41,7 +44,7 @@ struct MapOptions {
 // "exact", "exhaustive", "strided", "early-exit", "dnnopt" (the last two together),
 // "random:N" or "compiler".
 Status ParseSearchMethod(std::string_view text, MapOptions* options);
-// "s0", "s0-folds", "s1"; "all"; of the compiler's search alone "even" and "strided".
+// "s0", "s0-folds", "s1"; "all"; "uneven"; of the compiler's search alone "even" and "strided".
 Status ParseSpace(std::string_view text, MapOptions* options);
 // Names of rules that the compiler's search goes without.
 Status DisableRules(const std::vector<std::string>& names, MapOptions* options);
@@ -49,6 +52,8 @@ Status ParseBuffers(std::string_view text, MapOptions* options);
 
 struct MappedLayer {
   Mapping mapping;
+  // Of an uneven search, which knows bytes alone: `mapping` and `predicted` stay empty.
+  std::optional<UnevenOptimum> uneven;
   machine::Counters predicted;
   int64_t compulsory_bytes = 0;
   int64_t roofline_cycles = 0;  // compute of the layer as one tile, or compulsory bytes on the bus
@@ -66,7 +71,7 @@ std::optional<IdealMachine> IdealMachineOf(const machine::Target& target, Elemen
 Result<MappedLayer> MapLayer(const Layer& layer, const machine::Target& target,
                              const MapOptions& options);
 
-// Fills in `predicted` and the two lower bounds.
+// Fills in `predicted` (of even mappings) and the two lower bounds.
 void AddCosts(const Layer& layer, const machine::Target& target, ElementType type,
               MappedLayer* mapped);
 

@@ -94,6 +94,7 @@ struct Cascade {
 // compute as long as these and do not overlap takes fewer cycles. (traffic_bound.h says what is
 // left of that where there are cascades.)
 struct TrafficBound {
+  int64_t compulsory_bytes = 0;  // inputs and constants that are read, and outputs, once each
   int64_t dram_bytes = 0;
   int64_t cycles = 0;
   std::vector<double> price;  // by group: DRAM bytes saved by one further byte of scratchpad

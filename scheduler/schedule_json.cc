@@ -215,7 +215,8 @@ class Writer {
     Json json;
     json["policy"] = ResidencyPolicyName(residency.policy);
     json["given_up"] = residency.given_up;
-    json["bound"] = {{"dram_bytes", residency.bound.dram_bytes},
+    json["bound"] = {{"compulsory_bytes", residency.bound.compulsory_bytes},
+                     {"dram_bytes", residency.bound.dram_bytes},
                      {"dram_bytes_gap", gap(totals.dram_bytes(), residency.bound.dram_bytes)},
                      {"cycles", residency.bound.cycles},
                      {"cycles_gap", gap(totals.cycles, residency.bound.cycles)}};

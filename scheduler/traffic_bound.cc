@@ -55,14 +55,16 @@ class Bounder {
     double moved = 0;
     for (const int64_t m : moved_) moved += static_cast<double>(m);
     bound.dram_bytes = static_cast<int64_t>(std::floor(moved - bytes.savings + 1e-3));
-    bound.dram_bytes = std::max(bound.dram_bytes, Compulsory());
+    bound.compulsory_bytes = Compulsory();
+    bound.dram_bytes = std::max(bound.dram_bytes, bound.compulsory_bytes);
     bound.price = bytes.price;
     double cycles = 0;
     if (schedule_.cascades.empty()) {
       for (size_t g = 0; g < nests_.size(); ++g) cycles += std::max(Compute(g), Bus(moved_[g]));
       cycles -= BoundResidency(ProblemOf(true)).savings;
     } else {
-      bound.dram_bytes = Compulsory();  // a few lines of a value do where the flow has all of it
+      // A few lines of a value do where the flow has all of it.
+      bound.dram_bytes = bound.compulsory_bytes;
     }
     double compute = 0;
     for (size_t g = 0; g < nests_.size(); ++g) compute += Compute(g);
