@@ -45,7 +45,7 @@ struct Options {
   std::string pins, schedule, use_schedule, report, dump_dir, stop_after, print_target;
   int64_t place_nodes = scheduler::PlacementOptions().node_budget;
   std::string explain;
-  std::string search = "exact", space = "all";
+  std::string search = "exact", space = "all", buffers = "best";
   std::string multiply = "best";
   std::string cache;
   std::vector<std::string> disabled_rules;
@@ -54,6 +54,14 @@ struct Options {
   bool check = false, list_targets = false, list_ops = false, no_host = false;
   bool quiet = false, verbose = false;
 };
+
+void DescribeBuffers(CLI::App* app, Options* o) {
+  app->add_option(
+         "--buffers", o->buffers,
+         "of operands with more than one tile: best (default, one or two by cost), single, "
+         "inputs-double (outputs single) or double; where nothing fits so, as it fits")
+      ->type_name("WHICH");
+}
 
 void Describe(CLI::App* app, Options* o) {
   app->footer(
@@ -88,6 +96,7 @@ void Describe(CLI::App* app, Options* o) {
   app->add_option("--space", o->space,
                   "block sizes: all (default), even (extent / n rounded up) or strided")
       ->type_name("SPACE");
+  DescribeBuffers(app, o);
   app->add_option("--disable-rule", o->disabled_rules,
                   "search without this pruning rule (docs/SCHEDULER.md); slower, same result")
       ->type_name("NAME");
@@ -205,6 +214,7 @@ std::string CommandLineOf(const Options& o) {
   const Options defaults;
   if (o.search != defaults.search) text += " --search " + o.search;
   if (o.space != defaults.space) text += " --space " + o.space;
+  if (o.buffers != defaults.buffers) text += " --buffers " + o.buffers;
   for (const std::string& rule : o.disabled_rules) text += " --disable-rule " + rule;
   if (o.multiply != defaults.multiply) text += " --multiply " + o.multiply;
   if (o.search_budget != defaults.search_budget) {
@@ -223,6 +233,11 @@ Result<scheduler::ScheduleOptions> ScheduleOptionsOf(const Options& o) {
   DLA_ASSIGN_OR_RETURN(options.search,
                        scheduler::ParseSearchOptions(o.search, o.space, o.disabled_rules));
   options.search.budget = o.search_budget;
+  const auto buffers = scheduler::ParseBufferRule(o.buffers);
+  if (!buffers) {
+    return Usage("--buffers ", o.buffers, ": best, single, inputs-double or double expected");
+  }
+  options.search.buffers = *buffers;
   const auto multiply = scheduler::ParseMultiplyBy(o.multiply);
   if (!multiply) {
     return Usage("--multiply ", o.multiply, ": best, array, packed or vector expected");
@@ -353,6 +368,9 @@ Status Compile(const Options& o) {
   Result<scheduler::Schedule> schedule = scheduler::MakeSchedule(graph, target, options);
   if (!o.cache.empty()) CloseCache(o, &cache);
   if (!schedule.ok()) return schedule.status().At(o.model);
+  if (const std::string other = scheduler::OtherBuffers(*schedule); !other.empty()) {
+    std::fputs(Concat("dlac: warning: ", o.model, ": ", other, "\n").c_str(), stderr);
+  }
   std::string explanation;
   if (!o.explain.empty()) {
     DLA_ASSIGN_OR_RETURN(explanation, scheduler::Explain(graph, *schedule, o.explain));
@@ -512,6 +530,7 @@ void DescribeSweep(CLI::App* app, Options* o) {
                   "none, one-step, onsram, best (default), exact or infinite")
       ->type_name("POLICY");
   app->add_option("--precision", o->precision, "f32 (default) or f16")->type_name("f32|f16");
+  DescribeBuffers(app, o);
 }
 
 void DescribePlan(CLI::App* app, Options* o) {

@@ -32,6 +32,7 @@ struct MapOptions {
   ElementType type = ElementType::kI8;
   Objective objective = Objective::kBalanced;
   Space space = Space::kS1;
+  bool asks_buffers = false;           // `buffers` or compiler.buffers were asked for
   Buffers buffers = Buffers::kDouble;  // of traffic; the others choose
   SearchMethod method = SearchMethod::kExact;
   int64_t samples = 0;     // of kRandom

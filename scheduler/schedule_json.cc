@@ -25,6 +25,7 @@ class Writer {
     json["version"] = 1;
     json["target"] = schedule_.target.name;
     json["optimize"] = ObjectiveName(schedule_.objective);
+    json["buffers"] = BufferRuleName(schedule_.search.buffers);
     json["groups"] = Json::array();
     for (const ScheduledGroup& group : schedule_.groups) json["groups"].push_back(GroupOf(group));
     json["cascades"] = Json::array();

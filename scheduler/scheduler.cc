@@ -226,10 +226,11 @@ Result<Schedule> ScheduleOn(const machine::Target& target, const ir::Graph& grap
   Searcher searcher(target, options.objective, options.search, options.cache);
   DLA_ASSIGN_OR_RETURN(const std::vector<ir::Nest> nests,
                        BuildNests(graph, options.multiply, &searcher));
-  ResidencyRules rules = {.options = {.policy = options.residency},
-                          .cascades = options.cascades,
-                          .pins = options.pins,
-                          .given = options.given};
+  ResidencyRules rules = {
+      .options = {.policy = options.residency},
+      .cascades = options.cascades && options.search.buffers == BufferRule::kBest,
+      .pins = options.pins,
+      .given = options.given};
   while (true) {
     Result<ResidencyPlan> plan = PlanResidency(graph, nests, rules, &searcher, options.progress);
     if (!plan.ok()) {

@@ -62,7 +62,15 @@ class Search {
   void ListSingles() {
     const uint32_t all = (uint32_t{1} << nest_.operands.size()) - 1;
     const uint32_t output = uint32_t{1} << nest_.output();
-    if (nest_.anchor == ir::Anchor::kMove) {
+    const BufferRule rule = problem_.options.buffers;
+    if (rule == BufferRule::kSingle) {
+      singles_ = {all};
+    } else if (rule == BufferRule::kDouble) {
+      singles_ = {0};
+    } else if (rule == BufferRule::kInputsDouble) {
+      // What is moved has one buffer for both.
+      singles_ = {nest_.anchor == ir::Anchor::kMove ? 0 : output};
+    } else if (nest_.anchor == ir::Anchor::kMove) {
       singles_ = {0, all};
     } else if (nest_.anchor == ir::Anchor::kVector) {
       singles_ = {0, output, all & ~output, all};
