@@ -14,6 +14,7 @@
 
 #include "cmd/command_line.h"
 #include "cmd/dlac_map.h"
+#include "cmd/dlac_plan.h"
 #include "codegen/emit.h"
 #include "codegen/values.h"
 #include "frontend/import.h"
@@ -24,7 +25,6 @@
 #include "machine/target_file.h"
 #include "machine/verifier.h"
 #include "scheduler/mapping_cache.h"
-#include "scheduler/plan_file.h"
 #include "scheduler/predict.h"
 #include "scheduler/report.h"
 #include "scheduler/schedule_json.h"
@@ -40,10 +40,9 @@ struct Options {
   std::string target = "edge32";
   std::vector<std::string> memories, dims, shapes, consts;
   std::string optimize = "balanced", residency = "best", fuse = "on", place = "exact",
-              cascades = "on";
+              cascades = "on", prefetch = "on";
   std::string precision = "f32";
   std::string pins, schedule, use_schedule, report, dump_dir, stop_after, print_target;
-  int64_t place_nodes = scheduler::PlacementOptions().node_budget;
   std::string explain;
   std::string search = "exact", space = "all", buffers = "best";
   std::string multiply = "best";
@@ -61,6 +60,13 @@ void DescribeBuffers(CLI::App* app, Options* o) {
          "of operands with more than one tile: best (default, one or two by cost), single, "
          "inputs-double (outputs single) or double; where nothing fits so, as it fits")
       ->type_name("WHICH");
+}
+
+void DescribePrefetch(CLI::App* app, Options* o) {
+  app->add_option("--prefetch", o->prefetch,
+                  "load a group's first tiles while the group before computes, and store the last "
+                  "results while the next one does, where there is room: on (default) or off")
+      ->type_name("on|off");
 }
 
 void Describe(CLI::App* app, Options* o) {
@@ -116,6 +122,7 @@ void Describe(CLI::App* app, Options* o) {
   app->add_option("--cascades", o->cascades,
                   "chains of groups as one loop over stripes: on (default) or off")
       ->type_name("on|off");
+  DescribePrefetch(app, o);
   app->add_option("--place", o->place, "color, best-fit, hill-climb or exact (default)")
       ->type_name("METHOD");
   app->add_option("--fuse", o->fuse, "on (default) or off")->type_name("on|off");
@@ -210,7 +217,8 @@ std::string CommandLineOf(const Options& o) {
   for (const std::string& dim : o.dims) text += " --dim " + dim;
   for (const std::string& shape : o.shapes) text += " --shape " + shape;
   text += " --optimize " + o.optimize + " --residency " + o.residency + " --cascades " +
-          o.cascades + " --place " + o.place + " --fuse " + o.fuse + " --precision " + o.precision;
+          o.cascades + " --prefetch " + o.prefetch + " --place " + o.place + " --fuse " + o.fuse +
+          " --precision " + o.precision;
   const Options defaults;
   if (o.search != defaults.search) text += " --search " + o.search;
   if (o.space != defaults.space) text += " --space " + o.space;
@@ -256,6 +264,10 @@ Result<scheduler::ScheduleOptions> ScheduleOptionsOf(const Options& o) {
     return Usage("--cascades ", o.cascades, ": on or off expected");
   }
   options.cascades = o.cascades == "on";
+  if (o.prefetch != "on" && o.prefetch != "off") {
+    return Usage("--prefetch ", o.prefetch, ": on or off expected");
+  }
+  options.prefetch = o.prefetch == "on";
   const auto place = scheduler::ParsePlaceMethod(o.place);
   if (!place) {
     return Usage("--place ", o.place, ": color, best-fit, hill-climb or exact expected");
@@ -406,27 +418,6 @@ Status Compile(const Options& o) {
   return Status();
 }
 
-// dlac plan: residency and placement of a problem that another compiler wrote.
-Status Plan(const Options& o) {
-  constexpr int64_t kMostBytes = int64_t{1} << 30;
-  const auto residency = scheduler::ParseResidencyPolicy(o.residency);
-  if (!residency || *residency == scheduler::ResidencyPolicy::kInfinite) {
-    return Usage("--residency ", o.residency, ": none, one-step, onsram, best or exact expected");
-  }
-  const auto place = scheduler::ParsePlaceMethod(o.place);
-  if (!place) {
-    return Usage("--place ", o.place, ": color, best-fit, hill-climb or exact expected");
-  }
-  DLA_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(o.model, kMostBytes));
-  const Result<scheduler::PlanProblem> problem = scheduler::ParsePlanProblem(text);
-  if (!problem.ok()) return problem.status().At(o.model);
-  const scheduler::PlacementOptions placement = {.method = *place, .node_budget = o.place_nodes};
-  const Result<std::string> plan =
-      scheduler::SolvePlan(*problem, {.policy = *residency}, placement);
-  if (!plan.ok()) return plan.status().At(o.model);
-  return WriteResult(o.output, *plan);
-}
-
 std::vector<std::string> SplitAtCommas(const std::string& text) {
   std::vector<std::string> parts(1);
   for (const char c : text) {
@@ -531,20 +522,7 @@ void DescribeSweep(CLI::App* app, Options* o) {
       ->type_name("POLICY");
   app->add_option("--precision", o->precision, "f32 (default) or f16")->type_name("f32|f16");
   DescribeBuffers(app, o);
-}
-
-void DescribePlan(CLI::App* app, Options* o) {
-  app->add_option("PROBLEM", o->model, "the problem (docs/PLAN.md)")
-      ->type_name("FILE.json")
-      ->required();
-  app->add_option("-o,--output", o->output, "the plan to write (default: stdout)")
-      ->type_name("FILE.json");
-  app->add_option("--residency", o->residency, "none, one-step, onsram, best (default) or exact")
-      ->type_name("POLICY");
-  app->add_option("--place", o->place, "color, best-fit, hill-climb or exact (default)")
-      ->type_name("METHOD");
-  app->add_option("--place-nodes", o->place_nodes, "search nodes for each placement")
-      ->check(CLI::PositiveNumber);
+  DescribePrefetch(app, o);
 }
 
 Status Run(const Options& o) {
@@ -588,13 +566,8 @@ Status Run(const Options& o) {
 int main(int argc, char** argv) {
   // A model of that name is still compiled as ./map.
   if (argc > 1 && std::string_view(argv[1]) == "map") return dla::RunMap(argc - 1, argv + 1);
+  if (argc > 1 && std::string_view(argv[1]) == "plan") return dla::RunPlan(argc - 1, argv + 1);
   dla::Options options;
-  if (argc > 1 && std::string_view(argv[1]) == "plan") {
-    CLI::App app("Plans which tensors stay in which memory, and where.", "dlac plan");
-    dla::DescribePlan(&app, &options);
-    return dla::RunTool("dlac", &app, argc - 1, argv + 1,
-                        [&] { return dla::Fail("dlac", dla::Plan(options)); });
-  }
   if (argc > 1 && std::string_view(argv[1]) == "sweep") {
     CLI::App app("Compiles a model for several targets, memory sizes and objectives.",
                  "dlac sweep");

@@ -247,7 +247,7 @@ std::string ReportText(const ir::Graph& graph, const Schedule& schedule, size_t 
       std::string(ResidencyPolicyName(schedule.residency.policy)).c_str(),
       schedule.residents.size(), static_cast<long long>(bound.dram_bytes),
       above(totals.dram_bytes(), bound.dram_bytes), static_cast<long long>(bound.cycles),
-      above(totals.cycles, bound.cycles));
+      above(CyclesApart(schedule), bound.cycles));
   text += Format("64 KiB more scratchpad: at most %.0f DRAM bytes less, by the bound's prices\n",
                  SavedByMore(schedule, 64 * 1024));
   text += CertificatesLine(schedule);

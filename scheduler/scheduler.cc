@@ -11,6 +11,7 @@
 #include "ir/op.h"
 #include "scheduler/capacity.h"
 #include "scheduler/dram.h"
+#include "scheduler/overlap.h"
 #include "scheduler/phases.h"
 #include "scheduler/placement.h"
 #include "scheduler/predict.h"
@@ -63,6 +64,7 @@ std::vector<ScheduledGroup> MakeGroups(const ir::Graph& graph, const std::vector
                             .nest = nests[g],
                             .mapping = plan.mappings[g]->mapping,
                             .predicted = plan.mappings[g]->predicted};
+    group.alone_cycles = group.predicted.cycles;
     group.compulsory_bytes = CompulsoryBytes(group.nest, group.mapping);
     for (size_t c = 0; c < plan.cascades.size(); ++c) {
       const Cascade& cascade = plan.cascades[c];
@@ -247,6 +249,10 @@ Result<Schedule> ScheduleOn(const machine::Target& target, const ir::Graph& grap
     if (memory >= 0) {
       DLA_RETURN_IF_ERROR(GiveUpOne(graph, schedule, memory, &rules));
       continue;
+    }
+    if (options.prefetch) {
+      const auto place = [&](Schedule* s) { return PlaceAll(options.placement, s) < 0; };
+      OverlapGroups(graph, place, &schedule);
     }
     schedule.residency = {.policy = options.residency,
                           .given_up = static_cast<int>(rules.forbidden.size()),
