@@ -117,7 +117,8 @@ void Describe(CLI::App* app, Options* o) {
                   "evaluations after which a group's search ends unproven (default 200000)")
       ->type_name("N")
       ->check(CLI::PositiveNumber);
-  app->add_option("--pins", o->pins, "values that must stay on chip; the rest is planned")
+  app->add_option("--pins", o->pins,
+                  "values that must stay on chip, regions that must stay free; the rest is planned")
       ->type_name("FILE.json");
   app->add_option("--cascades", o->cascades,
                   "chains of groups as one loop over stripes: on (default) or off")

@@ -266,8 +266,10 @@ Result<Schedule> ScheduleOn(const machine::Target& target, const ir::Graph& grap
 
 }  // namespace
 
-Result<Schedule> MakeSchedule(const ir::Graph& graph, const machine::Target& target,
-                              const ScheduleOptions& options) {
+namespace {
+
+Result<Schedule> ScheduleFor(const ir::Graph& graph, const machine::Target& target,
+                             const ScheduleOptions& options) {
   if (options.residency != ResidencyPolicy::kInfinite) return ScheduleOn(target, graph, options);
   // What was found for the real sizes is one of the choices without limits.
   const machine::Target unlimited = WithoutLimits(target);
@@ -278,6 +280,39 @@ Result<Schedule> MakeSchedule(const ir::Graph& graph, const machine::Target& tar
     real->residency.bound = schedule.residency.bound;
     return real;
   }
+  return schedule;
+}
+
+// Moves everything in each scratchpad to where its free piece lies, and gives back the whole sizes.
+void MoveToPieces(const machine::Target& target, const std::vector<FreePiece>& pieces,
+                  Schedule* schedule) {
+  for (Resident& resident : schedule->residents) {
+    resident.address += pieces[At(resident.memory)].begin;
+  }
+  for (ScheduledGroup& group : schedule->groups) {
+    for (TileBuffer& buffer : group.buffers) buffer.address += pieces[At(buffer.memory)].begin;
+  }
+  for (size_t m = 0; m < pieces.size(); ++m) {
+    schedule->target.memories[m].bytes += target.memories[m].bytes - pieces[m].bytes;
+  }
+}
+
+}  // namespace
+
+Result<Schedule> MakeSchedule(const ir::Graph& graph, const machine::Target& target,
+                              const ScheduleOptions& options) {
+  if (options.pins == nullptr || options.pins->reserve.empty()) {
+    return ScheduleFor(graph, target, options);
+  }
+  // Planned for what is left, as if it were all.
+  DLA_ASSIGN_OR_RETURN(const std::vector<FreePiece> pieces, FreePieces(target, *options.pins));
+  machine::Target left = target;
+  for (size_t m = 0; m < pieces.size(); ++m) left.memories[m].bytes = pieces[m].bytes;
+  Result<Schedule> schedule = ScheduleFor(graph, left, options);
+  if (!schedule.ok()) return schedule.status().At("beside the reserved regions");
+  MoveToPieces(target, pieces, &*schedule);
+  const std::string faults = VerifySchedule(*schedule);
+  DLA_CHECK(faults.empty(), "schedule: ", faults);
   return schedule;
 }
 

@@ -78,6 +78,61 @@ TEST(Residency, PinsAreHeldOrRefused) {
   EXPECT_FALSE(scheduler::ExplainResidency(pinned->graph, pinned->schedule, "no such").ok());
 }
 
+bool Touches(const machine::OperandDesc& operand, int memory, int64_t begin, int64_t end) {
+  return operand.memory == memory && operand.address < end &&
+         operand.address + operand.ring_slots * operand.slot_bytes > begin;
+}
+
+// Nothing lies in a reserved region, wherever it is; what is impossible is refused with the reason.
+TEST(Residency, ReservedRegionsStayFree) {
+  const Bundled model = BundledModels()[1];
+  const auto inputs = ReadNpz(BundledPath(model.name, "inputs.npz"));
+  const auto expected = ReadNpz(BundledPath(model.name, "expected.npz"));
+  ASSERT_TRUE(inputs.ok() && expected.ok());
+  CompileOptions options = {.import = model.import, .target = "edge32"};
+  for (const auto& [address, bytes] :
+       {std::pair<int64_t, int64_t>{0, 5000}, {60001, 5535}, {20000, 16000}, {1, 1}}) {
+    SCOPED_TRACE(Concat(bytes, " bytes at ", address));
+    const scheduler::Pins pins = {
+        .reserve = {{"input", address, bytes}, {"weight", address, bytes}}};
+    options.schedule.pins = &pins;
+    const auto compiled = CompileModel(BundledPath(model.name, "model.onnx"), options);
+    ASSERT_TRUE(compiled.ok()) << compiled.status().message();
+    EXPECT_EQ(compiled->program.target.memories[0].bytes, 65536);
+    bool used = false;
+    for (const machine::Group& group : compiled->program.groups) {
+      for (const machine::OperandDesc& operand : group.operands) {
+        EXPECT_FALSE(Touches(operand, 0, address, address + bytes)) << group.name;
+        EXPECT_FALSE(Touches(operand, 1, address, address + bytes)) << group.name;
+        used = used || operand.memory == 0;
+      }
+    }
+    EXPECT_TRUE(used);
+    const auto outcome = RunCompiled(*compiled, *inputs, {.check = true});
+    ASSERT_TRUE(outcome.ok()) << outcome.status().message();
+    ExpectAsPredicted(*compiled, outcome->result);
+    for (const Tensor& tensor : *expected) {
+      EXPECT_LT(RelativeError(outcome->outputs.at(tensor.name), tensor), 1e-5);
+    }
+  }
+  const std::pair<scheduler::ReservedRegion, const char*> wrong[] = {
+      {{"nowhere", 0, 1}, "there is no such scratchpad"},
+      {{"input", 65530, 7}, "the scratchpad has 65536 bytes"},
+      {{"input", 0, 65536}, "nothing is left of 'input'"},
+      {{"weight", 0, 65520}, "beside the reserved regions: does not fit"}};
+  for (const auto& [region, why] : wrong) {
+    const scheduler::Pins pins = {.reserve = {region}};
+    options.schedule.pins = &pins;
+    const auto refused = CompileModel(BundledPath(model.name, "model.onnx"), options);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_NE(refused.status().message().find(why), std::string::npos)
+        << refused.status().message();
+  }
+  EXPECT_FALSE(scheduler::ParsePins(R"({"reserve": [{"memory": "input", "bytes": 5}]})").ok());
+  EXPECT_FALSE(
+      scheduler::ParsePins(R"({"reserve": [{"memory": "a", "address": -1, "bytes": 5}]})").ok());
+}
+
 // The parts of a concatenation that stays begin wherever the part before ends, here after 300
 // bytes: only the whole is aligned.
 TEST(Residency, PartsOfAConcatenationStayUnaligned) {
