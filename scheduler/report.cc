@@ -248,8 +248,10 @@ std::string ReportText(const ir::Graph& graph, const Schedule& schedule, size_t 
       schedule.residents.size(), static_cast<long long>(bound.dram_bytes),
       above(totals.dram_bytes(), bound.dram_bytes), static_cast<long long>(bound.cycles),
       above(CyclesApart(schedule), bound.cycles));
-  text += Format("64 KiB more scratchpad: at most %.0f DRAM bytes less, by the bound's prices\n",
-                 SavedByMore(schedule, 64 * 1024));
+  text += Format(
+      "64 KiB more scratchpad: at most %.0f DRAM bytes less of values that fit today, by "
+      "the bound's prices\n",
+      SavedByMore(schedule, 64 * 1024));
   text += CertificatesLine(schedule);
   if (const std::string other = OtherBuffers(schedule); !other.empty()) text += other + "\n";
   if (schedule.residency.given_up > 0) {

@@ -8,6 +8,7 @@
 #include "scheduler/explain_residency.h"
 #include "scheduler/pins.h"
 #include "scheduler/report.h"
+#include "scheduler/traffic_bound.h"
 #include "tests/end_to_end/compile_run.h"
 
 namespace dla::testing {
@@ -76,6 +77,38 @@ TEST(Residency, PinsAreHeldOrRefused) {
   EXPECT_EQ(refused.status().code(), ErrorCode::kUsage);
   EXPECT_FALSE(scheduler::ParsePins(R"({"hold": [{"value": "x"}]})").ok());
   EXPECT_FALSE(scheduler::ExplainResidency(pinned->graph, pinned->schedule, "no such").ok());
+}
+
+// More scratchpad never makes the bound worse, and explanations say what steps of it give.
+TEST(Residency, ExplainsWhatMoreWouldGive) {
+  const Bundled model = BundledModels()[1];
+  CompileOptions options = {.import = model.import, .target = "edge32"};
+  options.schedule.cascades = false;
+  const Compiled compiled = MustCompile(model, options);
+  std::vector<ir::Nest> nests;
+  for (const auto& group : compiled.schedule.groups) nests.push_back(group.nest);
+  bool gives = false;
+  for (const scheduler::Resident& resident : compiled.schedule.residents) {
+    int64_t before = compiled.schedule.residency.bound.dram_bytes;
+    for (int64_t more = 0; more <= 4; ++more) {
+      const scheduler::BoundWithMore bound = scheduler::BoundTrafficWithMore(
+          compiled.graph, nests, compiled.schedule, more * 65536, resident.root);
+      EXPECT_TRUE(more != 0 || bound.dram_bytes == before);
+      EXPECT_LE(bound.dram_bytes, before);
+      EXPECT_GE(bound.held, 0);
+      EXPECT_LE(bound.held, 1);
+      gives = gives || bound.dram_bytes < before;
+      before = bound.dram_bytes;
+    }
+    const auto text =
+        scheduler::ExplainResidency(compiled.graph, compiled.schedule,
+                                    compiled.graph.values[static_cast<size_t>(resident.root)].name);
+    ASSERT_TRUE(text.ok());
+    EXPECT_NE(text->find("with 262144 bytes more: any residency moves at least "),
+              std::string::npos)
+        << *text;
+  }
+  EXPECT_TRUE(gives);
 }
 
 bool Touches(const machine::OperandDesc& operand, int memory, int64_t begin, int64_t end) {
