@@ -243,7 +243,7 @@ std::string ReportText(const ir::Graph& graph, const Schedule& schedule, size_t 
   text += Format(
       "residency %s: %zu values stay on chip; any residency: at least %lld DRAM bytes (%.1f%% "
       "above) "
-      "and %lld cycles (%.1f%% above)\n",
+      "and %lld cycles between barriers (%.1f%% above)\n",
       std::string(ResidencyPolicyName(schedule.residency.policy)).c_str(),
       schedule.residents.size(), static_cast<long long>(bound.dram_bytes),
       above(totals.dram_bytes(), bound.dram_bytes), static_cast<long long>(bound.cycles),

@@ -196,11 +196,13 @@ TEST(Cascade, RandomChainsRunAsPredicted) {
   EXPECT_GT(ran, 40) << refused << " were refused";
 }
 
+// Of groups between barriers, as policies see it.
 double CostOf(const scheduler::Schedule& schedule) {
   double cost = 0;
   for (const scheduler::ScheduledGroup& group : schedule.groups) {
-    cost +=
-        scheduler::AdditiveCost(group.predicted, group.nest, schedule.target, schedule.objective);
+    machine::Counters counters = group.predicted;
+    counters.cycles = group.alone_cycles;
+    cost += scheduler::AdditiveCost(counters, group.nest, schedule.target, schedule.objective);
   }
   return cost;
 }
