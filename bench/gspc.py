@@ -19,7 +19,7 @@ TARGETS = {"edge32": ("os", 32, 32, 32, 16), "edge32-ws": ("ws", 32, 32, 32, 16)
 HEAD = """# Grouped convolutions
 
 `bench/gspc.py` wrote this page: ResNet-34 whose 3x3 convolutions have 1 to N groups (N: depthwise; no
-pointwise convolution behind them), f16, batch 1, `--optimize latency`. [SCHEDULER.md](SCHEDULER.md), *How a
+pointwise convolution behind them), f16, batch 1, `--optimize latency --prefetch off`. [SCHEDULER.md](SCHEDULER.md), *How a
 contraction is multiplied*, has the three ways: group by group on the array, groups packed side by side with
 block-diagonal weights, vector engine.
 
@@ -102,7 +102,8 @@ def error(bench, network):
 def compile_so(bench, network, target, *options):
     bench.product.compile(network.path, bench.file("gspc.bin"), target, None, None, None,
                           bench.file("gspc.json"),
-                          extra=["--quiet", "--precision", "f16", "--optimize", "latency"] +
+                          extra=["--quiet", "--precision", "f16", "--optimize", "latency",
+                                 "--prefetch", "off"] +
                           list(options))
 
 

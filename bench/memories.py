@@ -48,7 +48,8 @@ class Tables:
                 for policy in ["onsram", "best"]:
                     cells = [self.bench.measure(
                         network, self.target(base, name, parts), None,
-                        ["--precision", "f16", "--optimize", "traffic", "--residency", policy])
+                        ["--precision", "f16", "--optimize", "traffic", "--prefetch", "off",
+                         "--residency", policy])
                         for name, parts in cuts]
                     rows.append([network.name, base, policy] +
                                 ["%s (%s)" % (format(c["bus_bytes"], ","), format(c["cycles"], ","))
@@ -73,7 +74,7 @@ class Tables:
                 row = [network.name, "%d KiB" % (3 * third)]
                 for objective in ["traffic", "latency"]:
                     for policy in ["none", "best"]:
-                        options = ["--optimize", objective, "--residency", policy]
+                        options = ["--optimize", objective, "--prefetch", "off", "--residency", policy]
                         apart = self.bench.measure(
                             network, "edge32", {m: "%dK" % third for m in ("input", "weight", "output")},
                             options)

@@ -46,7 +46,8 @@ class Table:
 
     def compile(self, network, size, fuse, policy):
         return self.bench.measure(network, "onsram", {"pool": size},
-                                  ["--optimize", "latency", "--precision", "f16", "--fuse", fuse,
+                                  ["--optimize", "latency", "--precision", "f16", "--prefetch", "off",
+                                   "--fuse", fuse,
                                    "--residency", policy])
 
     @staticmethod

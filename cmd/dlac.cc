@@ -14,6 +14,7 @@
 
 #include "cmd/command_line.h"
 #include "cmd/dlac_map.h"
+#include "cmd/dlac_plan.h"
 #include "codegen/emit.h"
 #include "codegen/values.h"
 #include "frontend/import.h"
@@ -24,7 +25,6 @@
 #include "machine/target_file.h"
 #include "machine/verifier.h"
 #include "scheduler/mapping_cache.h"
-#include "scheduler/plan_file.h"
 #include "scheduler/predict.h"
 #include "scheduler/report.h"
 #include "scheduler/schedule_json.h"
@@ -40,12 +40,11 @@ struct Options {
   std::string target = "edge32";
   std::vector<std::string> memories, dims, shapes, consts;
   std::string optimize = "balanced", residency = "best", fuse = "on", place = "exact",
-              cascades = "on";
+              cascades = "on", prefetch = "on";
   std::string precision = "f32";
   std::string pins, schedule, use_schedule, report, dump_dir, stop_after, print_target;
-  int64_t place_nodes = scheduler::PlacementOptions().node_budget;
   std::string explain;
-  std::string search = "exact", space = "all";
+  std::string search = "exact", space = "all", buffers = "best";
   std::string multiply = "best";
   std::string cache;
   std::vector<std::string> disabled_rules;
@@ -54,6 +53,21 @@ struct Options {
   bool check = false, list_targets = false, list_ops = false, no_host = false;
   bool quiet = false, verbose = false;
 };
+
+void DescribeBuffers(CLI::App* app, Options* o) {
+  app->add_option(
+         "--buffers", o->buffers,
+         "of operands with more than one tile: best (default, one or two by cost), single, "
+         "inputs-double (outputs single) or double; where nothing fits so, as it fits")
+      ->type_name("WHICH");
+}
+
+void DescribePrefetch(CLI::App* app, Options* o) {
+  app->add_option("--prefetch", o->prefetch,
+                  "load a group's first tiles while the group before computes, and store the last "
+                  "results while the next one does, where there is room: on (default) or off")
+      ->type_name("on|off");
+}
 
 void Describe(CLI::App* app, Options* o) {
   app->footer(
@@ -88,6 +102,7 @@ void Describe(CLI::App* app, Options* o) {
   app->add_option("--space", o->space,
                   "block sizes: all (default), even (extent / n rounded up) or strided")
       ->type_name("SPACE");
+  DescribeBuffers(app, o);
   app->add_option("--disable-rule", o->disabled_rules,
                   "search without this pruning rule (docs/SCHEDULER.md); slower, same result")
       ->type_name("NAME");
@@ -102,11 +117,13 @@ void Describe(CLI::App* app, Options* o) {
                   "evaluations after which a group's search ends unproven (default 200000)")
       ->type_name("N")
       ->check(CLI::PositiveNumber);
-  app->add_option("--pins", o->pins, "values that must stay on chip; the rest is planned")
+  app->add_option("--pins", o->pins,
+                  "values that must stay on chip, regions that must stay free; the rest is planned")
       ->type_name("FILE.json");
   app->add_option("--cascades", o->cascades,
                   "chains of groups as one loop over stripes: on (default) or off")
       ->type_name("on|off");
+  DescribePrefetch(app, o);
   app->add_option("--place", o->place, "color, best-fit, hill-climb or exact (default)")
       ->type_name("METHOD");
   app->add_option("--fuse", o->fuse, "on (default) or off")->type_name("on|off");
@@ -201,10 +218,12 @@ std::string CommandLineOf(const Options& o) {
   for (const std::string& dim : o.dims) text += " --dim " + dim;
   for (const std::string& shape : o.shapes) text += " --shape " + shape;
   text += " --optimize " + o.optimize + " --residency " + o.residency + " --cascades " +
-          o.cascades + " --place " + o.place + " --fuse " + o.fuse + " --precision " + o.precision;
+          o.cascades + " --prefetch " + o.prefetch + " --place " + o.place + " --fuse " + o.fuse +
+          " --precision " + o.precision;
   const Options defaults;
   if (o.search != defaults.search) text += " --search " + o.search;
   if (o.space != defaults.space) text += " --space " + o.space;
+  if (o.buffers != defaults.buffers) text += " --buffers " + o.buffers;
   for (const std::string& rule : o.disabled_rules) text += " --disable-rule " + rule;
   if (o.multiply != defaults.multiply) text += " --multiply " + o.multiply;
   if (o.search_budget != defaults.search_budget) {
@@ -223,6 +242,11 @@ Result<scheduler::ScheduleOptions> ScheduleOptionsOf(const Options& o) {
   DLA_ASSIGN_OR_RETURN(options.search,
                        scheduler::ParseSearchOptions(o.search, o.space, o.disabled_rules));
   options.search.budget = o.search_budget;
+  const auto buffers = scheduler::ParseBufferRule(o.buffers);
+  if (!buffers) {
+    return Usage("--buffers ", o.buffers, ": best, single, inputs-double or double expected");
+  }
+  options.search.buffers = *buffers;
   const auto multiply = scheduler::ParseMultiplyBy(o.multiply);
   if (!multiply) {
     return Usage("--multiply ", o.multiply, ": best, array, packed or vector expected");
@@ -241,6 +265,10 @@ Result<scheduler::ScheduleOptions> ScheduleOptionsOf(const Options& o) {
     return Usage("--cascades ", o.cascades, ": on or off expected");
   }
   options.cascades = o.cascades == "on";
+  if (o.prefetch != "on" && o.prefetch != "off") {
+    return Usage("--prefetch ", o.prefetch, ": on or off expected");
+  }
+  options.prefetch = o.prefetch == "on";
   const auto place = scheduler::ParsePlaceMethod(o.place);
   if (!place) {
     return Usage("--place ", o.place, ": color, best-fit, hill-climb or exact expected");
@@ -353,6 +381,9 @@ Status Compile(const Options& o) {
   Result<scheduler::Schedule> schedule = scheduler::MakeSchedule(graph, target, options);
   if (!o.cache.empty()) CloseCache(o, &cache);
   if (!schedule.ok()) return schedule.status().At(o.model);
+  if (const std::string other = scheduler::OtherBuffers(*schedule); !other.empty()) {
+    std::fputs(Concat("dlac: warning: ", o.model, ": ", other, "\n").c_str(), stderr);
+  }
   std::string explanation;
   if (!o.explain.empty()) {
     DLA_ASSIGN_OR_RETURN(explanation, scheduler::Explain(graph, *schedule, o.explain));
@@ -386,27 +417,6 @@ Status Compile(const Options& o) {
     std::fputs(scheduler::SummaryLine(*schedule).c_str(), stdout);
   }
   return Status();
-}
-
-// dlac plan: residency and placement of a problem that another compiler wrote.
-Status Plan(const Options& o) {
-  constexpr int64_t kMostBytes = int64_t{1} << 30;
-  const auto residency = scheduler::ParseResidencyPolicy(o.residency);
-  if (!residency || *residency == scheduler::ResidencyPolicy::kInfinite) {
-    return Usage("--residency ", o.residency, ": none, one-step, onsram, best or exact expected");
-  }
-  const auto place = scheduler::ParsePlaceMethod(o.place);
-  if (!place) {
-    return Usage("--place ", o.place, ": color, best-fit, hill-climb or exact expected");
-  }
-  DLA_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(o.model, kMostBytes));
-  const Result<scheduler::PlanProblem> problem = scheduler::ParsePlanProblem(text);
-  if (!problem.ok()) return problem.status().At(o.model);
-  const scheduler::PlacementOptions placement = {.method = *place, .node_budget = o.place_nodes};
-  const Result<std::string> plan =
-      scheduler::SolvePlan(*problem, {.policy = *residency}, placement);
-  if (!plan.ok()) return plan.status().At(o.model);
-  return WriteResult(o.output, *plan);
 }
 
 std::vector<std::string> SplitAtCommas(const std::string& text) {
@@ -512,20 +522,8 @@ void DescribeSweep(CLI::App* app, Options* o) {
                   "none, one-step, onsram, best (default), exact or infinite")
       ->type_name("POLICY");
   app->add_option("--precision", o->precision, "f32 (default) or f16")->type_name("f32|f16");
-}
-
-void DescribePlan(CLI::App* app, Options* o) {
-  app->add_option("PROBLEM", o->model, "the problem (docs/PLAN.md)")
-      ->type_name("FILE.json")
-      ->required();
-  app->add_option("-o,--output", o->output, "the plan to write (default: stdout)")
-      ->type_name("FILE.json");
-  app->add_option("--residency", o->residency, "none, one-step, onsram, best (default) or exact")
-      ->type_name("POLICY");
-  app->add_option("--place", o->place, "color, best-fit, hill-climb or exact (default)")
-      ->type_name("METHOD");
-  app->add_option("--place-nodes", o->place_nodes, "search nodes for each placement")
-      ->check(CLI::PositiveNumber);
+  DescribeBuffers(app, o);
+  DescribePrefetch(app, o);
 }
 
 Status Run(const Options& o) {
@@ -569,13 +567,8 @@ Status Run(const Options& o) {
 int main(int argc, char** argv) {
   // A model of that name is still compiled as ./map.
   if (argc > 1 && std::string_view(argv[1]) == "map") return dla::RunMap(argc - 1, argv + 1);
+  if (argc > 1 && std::string_view(argv[1]) == "plan") return dla::RunPlan(argc - 1, argv + 1);
   dla::Options options;
-  if (argc > 1 && std::string_view(argv[1]) == "plan") {
-    CLI::App app("Plans which tensors stay in which memory, and where.", "dlac plan");
-    dla::DescribePlan(&app, &options);
-    return dla::RunTool("dlac", &app, argc - 1, argv + 1,
-                        [&] { return dla::Fail("dlac", dla::Plan(options)); });
-  }
   if (argc > 1 && std::string_view(argv[1]) == "sweep") {
     CLI::App app("Compiles a model for several targets, memory sizes and objectives.",
                  "dlac sweep");

@@ -28,7 +28,7 @@ struct Options {
   std::string target = "edge32-ideal";
   std::vector<std::string> memories;
   std::string type = "i8", optimize = "balanced", search = "exact", space = "s1";
-  std::string buffers = "double";
+  std::string buffers;
   std::vector<std::string> disabled_rules;
   std::optional<int64_t> search_budget;
   int repeat = 1;
@@ -65,7 +65,8 @@ void Describe(CLI::App* app, Options* o) {
       ->type_name("N")
       ->check(CLI::PositiveNumber);
   app->add_option("--buffers", o->buffers,
-                  "of --optimize traffic: single, inputs-double or double (default)")
+                  "best, single, inputs-double or double: of the compiler's search (default best), "
+                  "and but for best of --optimize traffic (default double)")
       ->type_name("WHICH");
   app->add_option("--repeat", o->repeat, "search each layer so often; the time is the median")
       ->check(CLI::Range(1, 10001));
@@ -83,7 +84,7 @@ Result<scheduler::MapOptions> MapOptionsOf(const Options& o) {
   options.objective = *objective;
   DLA_RETURN_IF_ERROR(scheduler::ParseSearchMethod(o.search, &options));
   DLA_RETURN_IF_ERROR(scheduler::ParseSpace(o.space, &options));
-  DLA_RETURN_IF_ERROR(scheduler::ParseBuffers(o.buffers, &options));
+  if (!o.buffers.empty()) DLA_RETURN_IF_ERROR(scheduler::ParseBuffers(o.buffers, &options));
   DLA_RETURN_IF_ERROR(scheduler::DisableRules(o.disabled_rules, &options));
   if (o.search_budget) {
     options.compiler.budget = *o.search_budget;

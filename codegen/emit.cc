@@ -112,6 +112,7 @@ class ProgramEmitter {
         group.operands.push_back(DescribeSource(g, o));
       }
     }
+    group.joined = scheduled.joined;
     EmitCode(schedule_, scheduled, &group);
     program_.groups.push_back(std::move(group));
     program_.predicted.push_back(scheduled.predicted);

@@ -36,7 +36,10 @@ class GroupEmitter {
  public:
   GroupEmitter(const scheduler::Schedule& schedule, const scheduler::ScheduledGroup& scheduled,
                machine::Group* group)
-      : nest_(scheduled.nest), mapping_(scheduled.mapping), group_(*group) {
+      : nest_(scheduled.nest),
+        mapping_(scheduled.mapping),
+        prefetched_(scheduled.prefetched),
+        group_(*group) {
     transfers_ = scheduler::TransfersOf(nest_, mapping_);
     work_ = scheduler::SplitWork(nest_, schedule.target.output_stage);
     contracts_ = nest_.anchor == ir::Anchor::kContraction;
@@ -49,6 +52,9 @@ class GroupEmitter {
     for (const int d : mapping_.order) group_.loops.push_back(static_cast<uint8_t>(d));
     if (contracts_) group_.programs.push_back(work_.drain);
     for (const scheduler::VectorWork& work : work_.vector) group_.programs.push_back(work.program);
+    for (int o = 0; o < nest_.output(); ++o) {
+      if (IsPrefetched(o)) group_.prefetch.push_back(OperandIndex(o));
+    }
     EmitCredits();
     EmitLoads();
     EmitMoves();
@@ -69,6 +75,10 @@ class GroupEmitter {
   }
   bool AnyLoad() const { return Any(false, true) || Any(false, false); }
   bool AnyStore() const { return Any(true, true) || Any(true, false); }
+
+  bool IsPrefetched(int operand) const {
+    return operand >= 0 && (prefetched_ >> operand & 1U) != 0;
+  }
 
   static Instruction TokenOp(Opcode op, Engine engine, Token token, int count = 1) {
     return {.op = op,
@@ -117,9 +127,14 @@ class GroupEmitter {
     const Engine engine = is_store ? Engine::kStore : Engine::kLoad;
     for (const scheduler::Transfer& t : transfers_) {
       if (t.is_move || t.is_store != is_store || t.overlaps != overlaps) continue;
+      machine::Predicate predicate = PredicateOf(t);
+      if (!is_store && IsPrefetched(t.operand)) {  // in all steps but the first
+        if (mapping_.order.empty()) continue;
+        predicate.not_first = static_cast<uint16_t>(scheduler::CutMask(nest_, mapping_));
+      }
       group_.body.push_back({.op = is_store ? Opcode::kStore : Opcode::kLoad,
                              .engine = engine,
-                             .predicate = PredicateOf(t),
+                             .predicate = predicate,
                              .operand = OperandIndex(t.operand)});
     }
     // Order of the bus: the D stores of step i-2, the D loads of step i, the S stores of step i-1,
@@ -214,6 +229,7 @@ class GroupEmitter {
 
   const ir::Nest& nest_;
   const scheduler::Mapping& mapping_;
+  const uint32_t prefetched_;  // operands whose first tiles the group before loads
   machine::Group& group_;
   std::vector<scheduler::Transfer> transfers_;
   scheduler::EngineWork work_;

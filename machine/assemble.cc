@@ -83,6 +83,13 @@ class Assembler {
       group_->stripe_dim = dim.value_or(kNone);
       return Check(dim.has_value(), "cascade N stripes DIMENSION");
     }
+    if (word == "joined") {
+      group_->joined = true;
+      return {};
+    }
+    if (word == "prefetch") {
+      return Check(line->Number(&group_->prefetch.emplace_back()), "prefetch OPERAND");
+    }
     if (word == "operand") return OperandLine(line);
     if (word == "program") {
       std::string error;

@@ -221,6 +221,8 @@ class Printer {
       if (safe_dims_) out_ << "  // " << group.dims[dim].count() << " blocks";
       out_ << "\n";
     }
+    if (group.joined) out_ << "  joined\n";
+    for (const uint8_t o : group.prefetch) out_ << "  prefetch " << static_cast<int>(o) << "\n";
     for (size_t o = 0; o < group.operands.size(); ++o) PrintOperand(group, o);
     for (size_t p = 0; p < group.programs.size(); ++p) {
       out_ << "  program " << ToText(group.programs[p]) << "  // " << p << "\n";

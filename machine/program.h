@@ -14,7 +14,7 @@
 // pace and executes only its own instructions, in order; loop and token instructions take no time.
 // Tokens (counting semaphores between two engines) are the only synchronisation, besides the bus
 // (below) and the barrier at the end of each group: the next group starts when all engines are done
-// with this one. Token counts are zero at the borders of a group.
+// with this one (but see "Groups that overlap"). Token counts are zero at the borders of a group.
 //
 // Tile coordinates. In a step, dimension d covers [start_d, start_d + len_d) with
 // start_d = block_index * block and len_d = min(block, extent - start_d); a dimension without a
@@ -30,6 +30,17 @@
 // in stripe s = 0, 1, ... each of them, in order, executes prologue, the steps in which its
 // stripe_dim is at block s, and epilogue; a group with fewer blocks is left out of the later
 // stripes. A group without a loop over its stripe_dim runs in stripe 0.
+//
+// Groups that overlap. Nothing of these two concerns groups of cascades.
+// A group may `prefetch` operands: the load engine brings their tiles of its first step when it has
+// executed the body of the group before, as one transfer with the ticket 4 * N + 1, N being that
+// group's number of steps; bytes count as the group's own. They are in place when the first load of
+// the group's first step is.
+// A group that is `joined` to the one before begins as soon as the array, the vector and the move
+// engine are done with that one and whatever was left to transfer when that one began is
+// transferred; the load engine, the store engine and the bus finish what they have to do for it
+// first. Elsewhere the barrier waits for all of them. The credits of a prologue are there when the
+// group begins, and those that an epilogue takes back hold up no engine.
 //
 // Generation. The tile that operand o holds in a step has the number
 //   generation = mixed-radix number of the block indices of the loops in o.generation_dims
@@ -244,9 +255,11 @@ struct Group {
   std::string name;                     // the anchor's ONNX node
   std::vector<std::string> onnx_nodes;  // everything that became part of it
   std::vector<DimDesc> dims;
-  std::vector<uint8_t> loops;  // dimensions that have a loop, outermost first
-  int32_t cascade = -1;        // number of the cascade that it belongs to; -1: none
-  uint8_t stripe_dim = kNone;  // of a cascade's group: the dimension that is cut into stripes
+  std::vector<uint8_t> loops;     // dimensions that have a loop, outermost first
+  int32_t cascade = -1;           // number of the cascade that it belongs to; -1: none
+  uint8_t stripe_dim = kNone;     // of a cascade's group: the dimension that is cut into stripes
+  bool joined = false;            // begins while the group before still stores
+  std::vector<uint8_t> prefetch;  // operands whose first tiles are loaded before it begins
   std::vector<OperandDesc> operands;
   std::vector<MicroProgram> programs;
   std::vector<Instruction> prologue, body, epilogue;

@@ -183,6 +183,9 @@ void DescribeGroup(A& a, G& g) {
   a.List("loops", g.loops, 1, kMaxDims, [](A& b, auto& d) { b.Int("loop dimension", d); });
   a.Int("cascade", g.cascade);
   a.Int("stripe dimension", g.stripe_dim);
+  a.Bool("joined", g.joined);
+  a.List("prefetched operands", g.prefetch, 1, kMaxOperands,
+         [](A& b, auto& o) { b.Int("operand", o); });
   a.List("operands", g.operands, 94, kMaxOperands, [](A& b, auto& o) { DescribeOperand(b, o); });
   a.List("programs", g.programs, 4, kMaxProgramsOfGroup,
          [](A& b, auto& m) { DescribeMicroProgram(b, m); });

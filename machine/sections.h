@@ -8,7 +8,7 @@
 namespace dla::machine {
 
 // The version of the file's format.
-inline constexpr uint16_t kMajorVersion = 4;
+inline constexpr uint16_t kMajorVersion = 5;
 inline constexpr uint16_t kMinorVersion = 0;
 
 enum class SectionId : uint32_t {

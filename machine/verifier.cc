@@ -5,8 +5,9 @@
 namespace dla::machine {
 namespace {
 
-void VerifyGroup(const Program& program, const Group& group, const std::string& where,
-                 Faults* faults) {
+void VerifyGroup(const Program& program, size_t g, const std::string& where, Faults* faults) {
+  const Group& group = program.groups[g];
+  const Group* next = g + 1 < program.groups.size() ? &program.groups[g + 1] : nullptr;
   const size_t before = faults->count();
   VerifyGroupTables(program, group, where, faults);
   if (faults->count() != before) return;
@@ -17,7 +18,8 @@ void VerifyGroup(const Program& program, const Group& group, const std::string& 
   if (faults->count() != before) return;
   VerifyCode(program, group, where, faults);
   if (faults->count() != before) return;
-  VerifySync(group, where, faults);
+  VerifySync(group, next, where, faults);
+  VerifyOverlap(program, g, where, faults);
 }
 
 }  // namespace
@@ -35,8 +37,7 @@ Status VerifyProgram(const Program& program, int64_t constant_bytes) {
   VerifyTables(program, constant_bytes, &faults);
   if (faults.count() == 0) {
     for (size_t g = 0; g < program.groups.size() && !faults.full(); ++g) {
-      const Group& group = program.groups[g];
-      VerifyGroup(program, group, Concat("group ", g, " '", group.name, "'"), &faults);
+      VerifyGroup(program, g, Concat("group ", g, " '", program.groups[g].name, "'"), &faults);
     }
   }
   return faults.ToStatus();

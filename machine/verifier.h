@@ -12,6 +12,8 @@
 //     array operands have the classes, types and dimensions of their roles;
 //   * every transfer is closed by a `bus` in its own step; tickets of a DMA engine strictly
 //     increase and no two of them are equal, so that the bus order is total;
+//   * what a group prefetches is not stored to by the group before, nor lies where that one's
+//     operands lie; a joined group touches no scratchpad byte that the one before may still store;
 //   * each token goes from one engine to one other, balances to zero, and no engine waits for ever.
 // Outside the body there are only `wait` and `signal` (nothing else has a step there).
 //

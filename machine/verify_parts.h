@@ -24,8 +24,13 @@ void VerifyMicroProgram(const Target& target, const Group& group, const MicroPro
 void VerifyCode(const Program& program, const Group& group, const std::string& where,
                 Faults* faults);
 
-// Tokens, transfers and tickets, and that no engine waits for ever.
-void VerifySync(const Group& group, const std::string& where, Faults* faults);
+// Tokens, transfers and tickets, and that no engine waits for ever, with what the load engine
+// prefetches for the next group (may be null).
+void VerifySync(const Group& group, const Group* next, const std::string& where, Faults* faults);
+
+// What a group prefetches, and that nothing overwrites what the two groups that overlap still need.
+// Both groups' tables are sound.
+void VerifyOverlap(const Program& program, size_t group, const std::string& where, Faults* faults);
 
 // "operand 3 'conv1.weight'"
 std::string OperandText(const Group& group, int operand);

@@ -9,7 +9,8 @@
 // together, down to step 0, because every dependence between two steps is the same at all steps. So
 // there is a circle in N steps if and only if there is one in min(N, 7 L + 2) steps, and these are
 // run here, engine by engine. The order in which engines are run does not matter: each token has
-// one taker, each engine one next instruction, and what can proceed stays able to.
+// one taker, each engine one next instruction, and what can proceed stays able to. What is
+// prefetched for the next group waits for the bus alone, behind the last step.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -23,6 +24,7 @@ namespace dla::machine {
 namespace {
 
 constexpr int64_t kSimulatedSteps = (kEngineCount + 1) * kMaxBusLag + 2;
+constexpr int64_t kPrefetchTicket = 5;  // counted from the last step's first one
 constexpr int64_t kNoTicket = std::numeric_limits<int64_t>::max();
 
 struct TokenUse {
@@ -107,6 +109,19 @@ void VerifyTransfers(const Group& group, int64_t steps, const std::string& where
   }
 }
 
+// The ticket of what is prefetched for the next group, 4 * steps + 1, is behind all loads and equal
+// to no store's.
+void VerifyPrefetchTicket(const Group& group, const std::string& where, Faults* faults) {
+  for (const Instruction& i : group.body) {
+    if (i.op != Opcode::kBus) continue;
+    const int64_t ticket = TicketInStep(i);
+    if (i.engine == Engine::kLoad ? ticket > kPrefetchTicket : ticket % 4 == kPrefetchTicket % 4) {
+      faults->Add(where, "a transfer has the place on the bus of what the next group prefetches");
+      return;
+    }
+  }
+}
+
 // An engine's own instructions that can make it or another one wait.
 struct Event {
   const Instruction* instruction;
@@ -116,9 +131,13 @@ struct Event {
 
 class Simulation {
  public:
-  Simulation(const Group& group, int64_t steps) {
+  Simulation(const Group& group, int64_t steps, bool prefetches) {
     Append(group.prologue, -1);
     for (int64_t step = 0; step < steps; ++step) Append(group.body, step);
+    if (prefetches) {
+      const int64_t ticket = 4 * (steps - 1) + kPrefetchTicket;
+      events_[0].push_back({.instruction = &prefetch_, .step = steps, .ticket = ticket});
+    }
     Append(group.epilogue, -1);
     for (int e = 0; e < kEngineCount; ++e) FindNextTicket(static_cast<size_t>(e));
   }
@@ -185,6 +204,7 @@ class Simulation {
     if (event.instruction->op == Opcode::kBus) FindNextTicket(engine);
   }
 
+  const Instruction prefetch_ = {.op = Opcode::kBus, .engine = Engine::kLoad};
   std::array<std::vector<Event>, kEngineCount> events_;
   std::array<size_t, kEngineCount> next_{};
   std::array<int64_t, kEngineCount> next_ticket_{};
@@ -193,13 +213,15 @@ class Simulation {
 
 }  // namespace
 
-void VerifySync(const Group& group, const std::string& where, Faults* faults) {
+void VerifySync(const Group& group, const Group* next, const std::string& where, Faults* faults) {
   const size_t before = faults->count();
   const int64_t steps = StepCount(group).value_or(kMaxSteps);
   VerifyTokens(group, where, faults);
   VerifyTransfers(group, steps, where, faults);
+  const bool prefetches = next != nullptr && !next->prefetch.empty();
+  if (prefetches) VerifyPrefetchTicket(group, where, faults);
   if (faults->count() != before) return;
-  Simulation simulation(group, std::min(steps, kSimulatedSteps));
+  Simulation simulation(group, std::min(steps, kSimulatedSteps), prefetches);
   if (!simulation.Run()) faults->Add(where, "deadlock: ", simulation.WhoWaits());
 }
 

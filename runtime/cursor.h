@@ -41,6 +41,8 @@ class Cursor {
   Cursor(const machine::Group& group, machine::Engine engine, int64_t stripe);
 
   bool done() const { return part_ == Part::kDone; }
+  bool in_prologue() const { return part_ == Part::kPrologue; }
+  bool behind_body() const { return part_ == Part::kEpilogue || done(); }
   const machine::Instruction& instruction() const {
     return *code_[static_cast<size_t>(part_)][position_];
   }

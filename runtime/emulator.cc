@@ -165,15 +165,24 @@ class ProgramRun {
     return Status();
   }
 
+  // The group that runs after this one; not within a cascade.
+  GroupRunner::Next NextOf(size_t g) {
+    if (program_.groups[g].cascade >= 0 || g + 1 == program_.groups.size()) return {};
+    return {.group = &program_.groups[g + 1],
+            .number = static_cast<int32_t>(g + 1),
+            .counters = &result_.groups[g + 1].counters};
+  }
+
   Status RunGroup(size_t g, int64_t stripe, const GroupPlan& plan) {
     const Group& group = program_.groups[g];
     if (machine_.shadow != nullptr) machine_.shadow->BeginGroup(static_cast<int32_t>(g));
     clock_.group = static_cast<int64_t>(g);
     GroupRun run;
-    GroupRunner runner(program_, group, plan, stripe, machine_);
+    GroupRunner runner(program_, group, plan, stripe, machine_, NextOf(g));
     const std::string where = Concat("group '", group.name, "'");
     const bool striped = CountStripes(group) > 1;
-    DLA_RETURN_IF_ERROR(runner.Run(&run).At(striped ? Concat(where, " stripe ", stripe) : where));
+    DLA_RETURN_IF_ERROR(
+        runner.Run(&clocks_, &run).At(striped ? Concat(where, " stripe ", stripe) : where));
     clock_.begin += run.counters.cycles;
     AddTo(run, &result_.groups[g]);
     return Status();
@@ -193,6 +202,7 @@ class ProgramRun {
   const RunOptions& options_;
   const GroupRunner::Machine& machine_;
   Clock& clock_;
+  Clocks clocks_;
   RunResult& result_;
 };
 

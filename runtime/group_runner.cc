@@ -37,7 +37,7 @@ StallCause CauseOf(Engine waiting, Engine from) {
 }  // namespace
 
 GroupRunner::GroupRunner(const machine::Program& program, const Group& group, const GroupPlan& plan,
-                         int64_t stripe, const Machine& machine)
+                         int64_t stripe, const Machine& machine, const Next& next)
     : program_(program),
       group_(group),
       plan_(plan),
@@ -46,16 +46,22 @@ GroupRunner::GroupRunner(const machine::Program& program, const Group& group, co
       shadow_(machine.shadow),
       jitter_(machine.jitter),
       trace_(machine.trace),
+      next_(next),
+      steps_(CountSteps(group)),
+      prefetches_(next.group != nullptr && !next.group->prefetch.empty()),
       ahead_{Cursor(group, Engine::kLoad, stripe), Cursor(group, Engine::kStore, stripe)} {
   for (int e = 0; e < kEngineCount; ++e) {
     engines_.emplace_back(group, static_cast<Engine>(e), stripe);
   }
 }
 
-Status GroupRunner::Run(GroupRun* run) {
+Status GroupRunner::Run(Clocks* clocks, GroupRun* run) {
   run_ = run;
   run->counters.memory.resize(program_.target.memories.size());
-  run->steps = CountSteps(group_);
+  run->steps = steps_;
+  for (size_t e = 0; e < engines_.size(); ++e) engines_[e].time = clocks->engine[e];
+  State(Engine::kLoad).data_time = clocks->data;
+  bus_free_ = carried_bus_ = clocks->bus;
   std::array<int, kEngineCount> order;
   for (int e = 0; e < kEngineCount; ++e) order[static_cast<size_t>(e)] = e;
   bool progressed = true;
@@ -64,7 +70,7 @@ Status GroupRunner::Run(GroupRun* run) {
     if (jitter_ != nullptr) std::shuffle(order.begin(), order.end(), *jitter_);
     for (const int e : order) {
       const auto engine = static_cast<Engine>(e);
-      while (!State(engine).cursor.done()) {
+      while (!IsDone(engine)) {
         const Result<bool> stepped = TryStep(engine);
         if (!stepped.ok()) {
           return stepped.status().At(Concat("step ", State(engine).cursor.step().number));
@@ -75,11 +81,17 @@ Status GroupRunner::Run(GroupRun* run) {
       }
     }
   }
-  return Finish();
+  return Finish(clocks);
+}
+
+bool GroupRunner::IsDone(Engine engine) const {
+  return engines_[static_cast<size_t>(engine)].cursor.done() &&
+         !(engine == Engine::kLoad && prefetches_);
 }
 
 Result<bool> GroupRunner::TryStep(Engine engine) {
   EngineState& state = State(engine);
+  if (engine == Engine::kLoad && prefetches_ && state.cursor.behind_body()) return TryPrefetch();
   const Instruction& instruction = state.cursor.instruction();
   switch (instruction.op) {
     case Opcode::kWait:
@@ -113,6 +125,8 @@ bool GroupRunner::TryWait(Engine engine, const Instruction& instruction) {
   for (int i = 0; i < instruction.count; ++i) {
     const Arrival arrival = queue.front();
     queue.pop_front();
+    // Behind the body credits are just taken back.
+    if (State(engine).cursor.behind_body()) continue;
     Stall(engine, CauseOf(engine, arrival.from), arrival.time);
   }
   return true;
@@ -120,7 +134,9 @@ bool GroupRunner::TryWait(Engine engine, const Instruction& instruction) {
 
 void GroupRunner::Signal(Engine engine, const Instruction& instruction) {
   const EngineState& state = State(engine);
-  const Arrival arrival = {std::max(state.time, state.data_time), engine};
+  // The credits of a prologue are there when the group begins.
+  const int64_t time = state.cursor.in_prologue() ? 0 : std::max(state.time, state.data_time);
+  const Arrival arrival = {time, engine};
   for (int i = 0; i < instruction.count; ++i) tokens_[instruction.token].push_back(arrival);
 }
 
@@ -138,26 +154,46 @@ int64_t GroupRunner::NextTicket(Engine engine) {
   while (!cursor.done() && (cursor.passed() < passed || cursor.instruction().op != Opcode::kBus)) {
     cursor.Advance();
   }
-  if (cursor.done()) return std::numeric_limits<int64_t>::max();
+  if (cursor.done()) {
+    return engine == Engine::kLoad && prefetches_ ? PrefetchTicket()
+                                                  : std::numeric_limits<int64_t>::max();
+  }
   return TicketOf(cursor.instruction(), cursor.step());
 }
 
 Result<bool> GroupRunner::TryTransfer(Engine engine, const Instruction& instruction) {
   const Engine other = engine == Engine::kLoad ? Engine::kStore : Engine::kLoad;
   if (NextTicket(other) < TicketOf(instruction, State(engine).cursor.step())) return false;
-  DLA_RETURN_IF_ERROR(Serve(engine));
+  DLA_RETURN_IF_ERROR(Serve(engine, group_, State(engine).cursor.step(), &run_->counters));
   return true;
 }
 
-Status GroupRunner::Serve(Engine engine) {
+Result<bool> GroupRunner::TryPrefetch() {
+  if (NextTicket(Engine::kStore) < PrefetchTicket()) return false;
+  const Step first = FirstStep(*next_.group, 0);
+  std::vector<Descriptor>& open = State(Engine::kLoad).open;
+  for (const uint8_t operand : next_.group->prefetch) {
+    const Tile tile = LoadedTileOf(*next_.group, next_.group->operands[operand], first);
+    if (tile.elements > 0) open.push_back({operand, tile});
+  }
+  if (shadow_ != nullptr) shadow_->BeginGroup(next_.number);
+  const Status served = Serve(Engine::kLoad, *next_.group, first, next_.counters);
+  if (shadow_ != nullptr) shadow_->BeginGroup(next_.number - 1);
+  DLA_RETURN_IF_ERROR(served.At("what the next group prefetches"));
+  prefetches_ = false;
+  return true;
+}
+
+Status GroupRunner::Serve(Engine engine, const Group& group, const Step& step,
+                          machine::Counters* counters) {
   EngineState& state = State(engine);
   if (state.open.empty()) return Status();
   const bool load = engine == Engine::kLoad;
   int64_t bus_bytes = 0;
-  AccessTally tally(program_.target, &run_->counters);
+  AccessTally tally(program_.target, counters);
   for (const auto& [number, tile] : state.open) {
-    const OperandDesc& operand = group_.operands[number];
-    CountDescriptor(operand, tile, load, &bus_bytes);
+    const OperandDesc& operand = group.operands[number];
+    bus_bytes += CountDescriptor(group, operand, tile, load, counters);
     const int64_t bytes = tile.elements * ElementBytes(operand);
     if (load) {
       tally.Write(operand.memory, bytes);
@@ -165,16 +201,16 @@ Status GroupRunner::Serve(Engine engine) {
       tally.Read(operand.memory, bytes);
     }
     if (operand.gather) {
-      const OperandDesc& indices = group_.operands[operand.gather->indices];
-      const Tile list = TileOf(group_, indices, state.cursor.step());
+      const OperandDesc& indices = group.operands[operand.gather->indices];
+      const Tile list = TileOf(group, indices, step);
       tally.Read(indices.memory, list.elements * ElementBytes(indices));
     }
     if (shadow_ != nullptr) {
-      DLA_RETURN_IF_ERROR(load ? shadow_->Load(group_, operand, tile, state.cursor.step())
-                               : shadow_->Store(group_, number, state.cursor.step()));
+      DLA_RETURN_IF_ERROR(load ? shadow_->Load(group, operand, tile, step)
+                               : shadow_->Store(group, number, step));
     }
     if (storage_ == nullptr) continue;
-    DLA_RETURN_IF_ERROR(Transfer(operand, tile, load, state.cursor.step()));
+    DLA_RETURN_IF_ERROR(Transfer(group, operand, tile, load, step));
   }
   const auto descriptors = static_cast<int64_t>(state.open.size());
   state.open.clear();
@@ -188,24 +224,23 @@ Status GroupRunner::Serve(Engine engine) {
   return Status();
 }
 
-Status GroupRunner::Transfer(const OperandDesc& operand, const Tile& tile, bool load,
-                             const Step& step) {
+Status GroupRunner::Transfer(const Group& group, const OperandDesc& operand, const Tile& tile,
+                             bool load, const Step& step) {
   if (!load) return storage_->Store(operand, tile);
-  if (operand.gather) return storage_->Gather(group_, operand, tile, step);
+  if (operand.gather) return storage_->Gather(group, operand, tile, step);
   return storage_->Load(operand, tile);
 }
 
-void GroupRunner::CountDescriptor(const OperandDesc& operand, const Tile& tile, bool load,
-                                  int64_t* bus_bytes) {
-  machine::Counters& counters = run_->counters;
-  auto& traffic = counters.traffic[static_cast<size_t>(operand.cls)];
-  auto& memory = counters.memory[operand.memory];
-  const Runs runs = RunsOf(group_, operand, tile);
+int64_t GroupRunner::CountDescriptor(const Group& group, const OperandDesc& operand,
+                                     const Tile& tile, bool load,
+                                     machine::Counters* counters) const {
+  auto& traffic = counters->traffic[static_cast<size_t>(operand.cls)];
+  auto& memory = counters->memory[operand.memory];
+  const Runs runs = RunsOf(group, operand, tile);
   const int64_t size = ElementBytes(operand);
   const int64_t bytes = tile.elements * size;
   const int64_t bus = machine::BusBytes(program_.target.dram, runs.run_elements * size, runs.count);
-  *bus_bytes += bus;
-  ++counters.descriptors;
+  ++counters->descriptors;
   if (load) {
     traffic.load_bytes += bytes;
     traffic.load_bus_bytes += bus;
@@ -215,6 +250,7 @@ void GroupRunner::CountDescriptor(const OperandDesc& operand, const Tile& tile, 
     traffic.store_bus_bytes += bus;
     memory.store_bytes += bytes;
   }
+  return bus;
 }
 
 Status GroupRunner::Check(const Instruction& instruction, const Step& step) {
@@ -274,28 +310,38 @@ std::string GroupRunner::Blocked() const {
   std::string text;
   for (size_t e = 0; e < engines_.size(); ++e) {
     const Cursor& cursor = engines_[e].cursor;
-    if (cursor.done()) continue;
+    if (IsDone(static_cast<Engine>(e))) continue;
     text += Concat(text.empty() ? "" : ", ", EngineName(static_cast<Engine>(e)), " at step ",
                    cursor.step().number);
   }
   return text;
 }
 
-Status GroupRunner::Finish() {
+Status GroupRunner::Finish(Clocks* clocks) {
   if (const std::string blocked = Blocked(); !blocked.empty()) {
     return Malformed("engines wait for each other for ever: ", blocked);
   }
   for (const auto& queue : tokens_) {
     if (!queue.empty()) return Malformed("tokens are left at the end of the group");
   }
-  int64_t end = bus_free_;
   for (const EngineState& state : engines_) {
     if (!state.open.empty()) return Malformed("a transfer is never handed to the bus");
-    end = std::max(end, state.time);
+  }
+  const bool joins = next_.group != nullptr && next_.group->joined;
+  const int64_t data = State(Engine::kLoad).data_time;
+  int64_t end = joins ? carried_bus_ : std::max(bus_free_, data);
+  for (int e = 0; e < kEngineCount; ++e) {
+    const auto engine = static_cast<Engine>(e);
+    const bool goes_on = joins && (engine == Engine::kLoad || engine == Engine::kStore);
+    if (!goes_on) end = std::max(end, State(engine).time);
   }
   for (int e = 0; e < kEngineCount; ++e) {
-    Stall(static_cast<Engine>(e), StallCause::kBarrier, end);
+    const auto engine = static_cast<Engine>(e);
+    Stall(engine, StallCause::kBarrier, end);
+    clocks->engine[static_cast<size_t>(e)] = State(engine).time - end;
   }
+  clocks->bus = std::max<int64_t>(bus_free_ - end, 0);
+  clocks->data = std::max<int64_t>(data - end, 0);
   run_->counters.cycles = end;
   return Status();
 }

@@ -22,6 +22,13 @@
 
 namespace dla::runtime {
 
+// When engines are free, counted from a group's start; 0 for all that stand still.
+struct Clocks {
+  std::array<int64_t, machine::kEngineCount> engine{};  // indexed by Engine
+  int64_t bus = 0;
+  int64_t data = 0;  // when what was prefetched is usable
+};
+
 class GroupRunner {
  public:
   // What runs share. All may be null but `datapath`: no values, no checks, no random delays, no
@@ -33,12 +40,19 @@ class GroupRunner {
     std::mt19937_64* jitter = nullptr;
     const TraceSink* trace = nullptr;  // with times that count from the group's start
   };
+  // The group that runs next: what it prefetches is loaded, and counted for it.
+  struct Next {
+    const machine::Group* group = nullptr;  // null: there is none, or a stripe comes first
+    int32_t number = 0;
+    machine::Counters* counters = nullptr;
+  };
   GroupRunner(const machine::Program& program, const machine::Group& group, const GroupPlan& plan,
-              int64_t stripe, const Machine& machine);
+              int64_t stripe, const Machine& machine, const Next& next);
 
-  // Executes the group, or its part of one stripe of a cascade; times count from 0. Sets counters,
-  // engine times and the group's cycles.
-  Status Run(GroupRun* run);
+  // Executes the group, or its part of one stripe of a cascade; times count from 0, when engines
+  // are free as `clocks` says. Sets counters, engine times, the group's cycles, and `clocks` for
+  // the next group.
+  Status Run(Clocks* clocks, GroupRun* run);
 
  private:
   struct Descriptor {
@@ -64,12 +78,17 @@ class GroupRunner {
   void Signal(machine::Engine engine, const machine::Instruction& instruction);
   void Open(machine::Engine engine, const machine::Instruction& instruction);
   Result<bool> TryTransfer(machine::Engine engine, const machine::Instruction& instruction);
-  Status Serve(machine::Engine engine);
+  // Loads what the next group prefetches, if the bus has nothing to do before.
+  Result<bool> TryPrefetch();
+  // The open transfer, of tiles of `group` in `step`, which `counters` count.
+  Status Serve(machine::Engine engine, const machine::Group& group, const Step& step,
+               machine::Counters* counters);
   // Moves the bytes of one descriptor.
-  Status Transfer(const machine::OperandDesc& operand, const Tile& tile, bool load,
-                  const Step& step);
-  void CountDescriptor(const machine::OperandDesc& operand, const Tile& tile, bool load,
-                       int64_t* bus_bytes);
+  Status Transfer(const machine::Group& group, const machine::OperandDesc& operand,
+                  const Tile& tile, bool load, const Step& step);
+  // Adds a descriptor to the counters; its bytes on the bus.
+  int64_t CountDescriptor(const machine::Group& group, const machine::OperandDesc& operand,
+                          const Tile& tile, bool load, machine::Counters* counters) const;
   Status Check(const machine::Instruction& instruction, const Step& step);
   Status Compute(machine::Engine engine, const machine::Instruction& instruction);
 
@@ -80,9 +99,12 @@ class GroupRunner {
   // The engine spends this time, working or (with a cause) waiting.
   void Spend(machine::Engine engine, int64_t cycles, std::optional<StallCause> stall);
   int64_t Delay();
-  Status Finish();
+  bool IsDone(machine::Engine engine) const;
+  Status Finish(Clocks* clocks);
   std::string Blocked() const;
 
+  // Of what the next group prefetches: behind all loads of this one.
+  int64_t PrefetchTicket() const { return 4 * steps_ + 1; }
   EngineState& State(machine::Engine e) { return engines_[static_cast<size_t>(e)]; }
   EngineTimes& Times(machine::Engine e) { return run_->engines[static_cast<size_t>(e)]; }
 
@@ -94,6 +116,10 @@ class GroupRunner {
   Shadow* shadow_;
   std::mt19937_64* jitter_;
   const TraceSink* trace_;
+  const Next next_;
+  const int64_t steps_;
+  bool prefetches_;          // has still to load what the next group prefetches
+  int64_t carried_bus_ = 0;  // when the transfers of groups before end
   GroupRun* run_ = nullptr;
   std::vector<EngineState> engines_;  // indexed by Engine
   std::array<Cursor, 2> ahead_;       // load, store: at their next kBus

@@ -165,14 +165,17 @@ Status Shadow::Load(const Group& group, const OperandDesc& operand, const Tile& 
 const OperandDesc* Shadow::LoadedInto(const Group& group, uint8_t stored) const {
   const OperandDesc& target = group.operands[stored];
   const OperandDesc* loaded = nullptr;
+  const auto note = [&](uint8_t operand) {
+    const OperandDesc& o = group.operands[operand];
+    if (o.memory == target.memory && o.address == target.address) loaded = &o;
+  };
   for (const Instruction& i : group.body) {
     const bool computes = i.op == machine::Opcode::kArray || i.op == machine::Opcode::kVector ||
                           i.op == machine::Opcode::kMove;
     if (computes) return nullptr;
-    if (i.op != machine::Opcode::kLoad) continue;
-    const OperandDesc& o = group.operands[i.operand];
-    if (o.memory == target.memory && o.address == target.address) loaded = &o;
+    if (i.op == machine::Opcode::kLoad) note(i.operand);
   }
+  for (const uint8_t operand : group.prefetch) note(operand);
   return loaded;
 }
 

@@ -59,7 +59,7 @@ class Bounder {
     double reached = 0;
     for (size_t g = 0; g < nests_.size(); ++g) {
       all += groups_[g].least[0];
-      reached += static_cast<double>(schedule_.groups[g].predicted.cycles);
+      reached += static_cast<double>(schedule_.groups[g].alone_cycles);
     }
     return static_cast<int64_t>(std::floor(all - MostSavings(all - reached) + 1e-3));
   }
@@ -187,7 +187,7 @@ class Bounder {
         if (StaysOnChip(mapping.operands[o])) set |= uint32_t{1} << p;
       }
     }
-    const double cycles = static_cast<double>(schedule_.groups[g].predicted.cycles);
+    const double cycles = static_cast<double>(schedule_.groups[g].alone_cycles);
     group.least[set] = std::min(group.least[set], cycles);
   }
 

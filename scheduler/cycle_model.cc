@@ -16,17 +16,19 @@ constexpr int64_t kMostSteps = 1 << 16;
 
 }  // namespace
 
-// The state of the recurrence (docs/MACHINE.md, "Steps"): E[i-1], E[i-2], when the bus is free, and
-// what steps i-1 and i-2 still have to store.
+// The state of the recurrence (docs/MACHINE.md, "Steps"): E[i-1], E[i-2], E[i-3], when the bus is
+// free, and what steps i-1 and i-2 still have to store.
 struct CycleModel::Recurrence {
   int64_t latency = 0;
   int64_t bus = 0;
   int64_t moves = 0;  // when the move engine is free
-  int64_t end1 = 0, end2 = 0;
+  int64_t end1 = 0, end2 = 0, end3 = 0;
   int64_t store_s1 = 0, store_d1 = 0, store_d2 = 0;
+  int64_t prefetched = 0;  // when what was prefetched for the next group is usable
 
   void Advance(const Step& t) {
-    int64_t ready = end1;
+    int64_t ready = std::max(end1, prefetched);
+    prefetched = 0;  // of the first step
     if (store_d2 > 0) ready = std::max(ready, Serve(end2, store_d2));
     if (t.load_d > 0) ready = std::max(ready, Serve(end2, t.load_d) + latency);
     if (store_s1 > 0) ready = std::max(ready, Serve(end1, store_s1));
@@ -35,6 +37,7 @@ struct CycleModel::Recurrence {
       moves = std::max(moves, end2) + t.move;
       ready = std::max(ready, moves);
     }
+    end3 = end2;
     end2 = end1;
     end1 = ready + t.compute;
     store_d2 = store_d1;
@@ -42,11 +45,17 @@ struct CycleModel::Recurrence {
     store_s1 = t.store_s;
   }
 
-  int64_t Retire() {
+  int64_t Retire() { return Retire(0, 0); }
+
+  // With a prefetch of so many cycles, before which the load engine waits till `loads_wait`.
+  int64_t Retire(int64_t prefetch, int64_t loads_wait) {
     if (store_d2 > 0) Serve(end2, store_d2);
+    int64_t data = 0;
+    if (prefetch > 0) data = Serve(loads_wait, prefetch) + latency;
     if (store_s1 > 0) Serve(end1, store_s1);
     if (store_d1 > 0) Serve(end1, store_d1);
-    return std::max(bus, end1);
+    prefetched = data;
+    return std::max({bus, end1, data});
   }
 
   // The state seen from end1. Nothing starts before end2 any more, so that engines that were free
@@ -65,6 +74,7 @@ struct CycleModel::Recurrence {
     moves = std::max(moves, end2) + cycles;
     end1 += cycles;
     end2 += cycles;
+    end3 += cycles;
   }
 
  private:
@@ -203,49 +213,51 @@ void CycleModel::AddIndices(int operand, std::array<int64_t, machine::kMaxMemori
   (*bytes)[At(PlaceOf(mapping_, indices).memory)] += read;
 }
 
-CycleModel::Step CycleModel::Compute(uint32_t first, uint32_t last) {
-  struct Open {  // a transfer of several descriptors
-    int64_t bus_bytes = 0, descriptors = 0;
-    std::array<int64_t, machine::kMaxMemories> bytes{};  // by memory
-  };
-  Open open[2][2];  // [is_store][overlaps]
+void CycleModel::AddTransfer(const Transfer& t, OpenTransfer* open) {
+  const size_t o = t.operand == kAccumulator ? nest_.operands.size() : At(t.operand);
+  int64_t bytes = 0;
+  const int64_t bus_bytes = BusBytes(operands_[o], &bytes);
+  if (bus_bytes == 0) return;
+  open->bus_bytes += bus_bytes;
+  open->bytes[At(PlaceOf(mapping_, t.operand).memory)] += bytes;
+  ++open->descriptors;
+  AddIndices(t.operand, &open->bytes);
+}
+
+int64_t CycleModel::CyclesOf(const OpenTransfer& transfer) const {
+  return machine::BoundByMemories(
+      target_, std::span(transfer.bytes).first(target_.memories.size()),
+      machine::TransferCycles(target_, transfer.descriptors, transfer.bus_bytes));
+}
+
+CycleModel::Step CycleModel::Compute(uint32_t first, uint32_t last, uint32_t without) {
+  OpenTransfer open[2][2];  // [is_store][overlaps]
   Step step;
-  const auto memories = [&](const Open& t) {
-    return std::span(t.bytes).first(target_.memories.size());
-  };
   for (const Transfer& t : transfers_) {
+    if (!t.is_store && t.operand >= 0 && (without >> t.operand & 1U) != 0) continue;
     const bool happens = Holds(t.first, first) && Holds(t.last, last) &&
                          (t.not_first == 0 || !Holds(t.not_first, first)) &&
                          (t.not_last == 0 || !Holds(t.not_last, last));
     if (!happens) continue;
-    const size_t o = t.operand == kAccumulator ? nest_.operands.size() : At(t.operand);
-    int64_t bytes = 0;
-    const int64_t bus_bytes = BusBytes(operands_[o], &bytes);
-    if (bus_bytes == 0) continue;
-    const OperandPlace& place = PlaceOf(mapping_, t.operand);
-    if (t.is_move) {
-      Open move;
-      move.bytes[At(place.source)] += bytes;
-      move.bytes[At(place.memory)] += bytes;
-      const machine::Rational rate = target_.FindLink(place.source, place.memory)->bytes_per_cycle;
-      step.move +=
-          machine::BoundByMemories(target_, memories(move), machine::CyclesAtRate(bytes, rate));
+    if (!t.is_move) {
+      AddTransfer(t, &open[t.is_store][t.overlaps]);
       continue;
     }
-    Open& transfer = open[t.is_store][t.overlaps];
-    transfer.bus_bytes += bus_bytes;
-    transfer.bytes[At(place.memory)] += bytes;
-    ++transfer.descriptors;
-    AddIndices(t.operand, &transfer.bytes);
+    int64_t bytes = 0;
+    if (BusBytes(operands_[At(t.operand)], &bytes) == 0) continue;
+    const OperandPlace& place = PlaceOf(mapping_, t.operand);
+    std::array<int64_t, machine::kMaxMemories> touched{};
+    touched[At(place.source)] += bytes;
+    touched[At(place.memory)] += bytes;
+    const machine::Rational rate = target_.FindLink(place.source, place.memory)->bytes_per_cycle;
+    step.move +=
+        machine::BoundByMemories(target_, std::span(touched).first(target_.memories.size()),
+                                 machine::CyclesAtRate(bytes, rate));
   }
-  const auto cycles = [&](const Open& t) {
-    return machine::BoundByMemories(target_, memories(t),
-                                    machine::TransferCycles(target_, t.descriptors, t.bus_bytes));
-  };
-  step.load_d = cycles(open[0][1]);
-  step.load_s = cycles(open[0][0]);
-  step.store_d = cycles(open[1][1]);
-  step.store_s = cycles(open[1][0]);
+  step.load_d = CyclesOf(open[0][1]);
+  step.load_s = CyclesOf(open[0][0]);
+  step.store_d = CyclesOf(open[1][1]);
+  step.store_s = CyclesOf(open[1][0]);
   step.compute = work_.Cycles(lengths_, first, last);
   return step;
 }
@@ -254,6 +266,12 @@ CycleModel::Step CycleModel::Compute(uint32_t first, uint32_t last) {
 const CycleModel::Step& CycleModel::StepAt(int64_t id) {
   Step& step = steps_.empty() ? scratch_ : steps_[static_cast<size_t>(id)];
   if (!steps_.empty() && step.mapping_number == mapping_number_) return step;
+  step = ComputeHere(0);
+  step.mapping_number = mapping_number_;
+  return step;
+}
+
+CycleModel::Step CycleModel::ComputeHere(uint32_t without) {
   uint32_t first = 0;
   uint32_t last = 0;
   for (size_t d = 0; d < dims_.size(); ++d) {
@@ -263,9 +281,7 @@ const CycleModel::Step& CycleModel::StepAt(int64_t id) {
     if (kind.first) first |= uint32_t{1} << d;
     if (kind.last) last |= uint32_t{1} << d;
   }
-  step = Compute(first, last);
-  step.mapping_number = mapping_number_;
-  return step;
+  return Compute(first, last, without);
 }
 
 // `times` equal steps. Once the state repeats, after one or two steps, all that follows does.
@@ -291,6 +307,43 @@ void CycleModel::Repeat(const Step& step, int64_t times, Recurrence* recurrence)
 }
 
 int64_t CycleModel::Cycles(const Mapping& mapping, int64_t limit, int64_t least_compute) {
+  Prepare(mapping);
+  return Walk(limit, least_compute, {}, nullptr);
+}
+
+GroupTime CycleModel::CyclesBetween(const Mapping& mapping, const Neighbours& neighbours) {
+  Prepare(mapping);
+  GroupTime between;
+  Walk(std::numeric_limits<int64_t>::max(), 0, neighbours, &between);
+  return between;
+}
+
+GroupTime CycleModel::EndBetween(const Neighbours& neighbours, Recurrence* recurrence) const {
+  // In its last step the load engine waits for buffers before it comes to the prefetch.
+  int64_t loads_wait = 0;
+  for (const Transfer& t : transfers_) {
+    if (t.is_store || t.is_move) continue;
+    loads_wait = std::max(loads_wait, t.overlaps ? recurrence->end3 : recurrence->end2);
+  }
+  const int64_t retired = recurrence->Retire(neighbours.next_prefetch, loads_wait);
+  if (!neighbours.next_is_joined) return {.cycles = std::max(retired, neighbours.before.bus)};
+  const int64_t cycles = std::max(recurrence->end1, neighbours.before.bus);
+  return {.cycles = cycles,
+          .after = {.bus = std::max<int64_t>(recurrence->bus - cycles, 0),
+                    .data = std::max<int64_t>(recurrence->prefetched - cycles, 0)}};
+}
+
+int64_t CycleModel::PrefetchCycles(const Mapping& mapping, uint32_t operands) {
+  Prepare(mapping);
+  OpenTransfer open;
+  for (const Transfer& t : transfers_) {
+    const bool counts = !t.is_store && t.operand >= 0 && (operands >> t.operand & 1U) != 0;
+    if (counts) AddTransfer(t, &open);
+  }
+  return CyclesOf(open);
+}
+
+void CycleModel::Prepare(const Mapping& mapping) {
   const int rolling = RollingOf(nest_, mapping, ir::Nest::kInput);
   const bool striped = mapping.stripe.dimension >= 0;  // then other operands may roll, too
   if (mapping_.block != mapping.block || rolling_ != rolling || striped ||
@@ -304,10 +357,18 @@ int64_t CycleModel::Cycles(const Mapping& mapping, int64_t limit, int64_t least_
   transfers_ = TransfersOf(nest_, mapping_);
   ++mapping_number_;
   std::fill(index_.begin(), index_.end(), 0);
+}
 
+// Of the prepared mapping; `between` may be null.
+int64_t CycleModel::Walk(int64_t limit, int64_t least_compute, const Neighbours& neighbours,
+                         GroupTime* between) {
+  const bool striped = mapping_.stripe.dimension >= 0;
   Recurrence start;
   start.latency = target_.dram.latency_cycles;
   Recurrence recurrence = start;
+  recurrence.bus = neighbours.before.bus;
+  recurrence.prefetched = neighbours.before.data;
+  bool is_first = true;
   int64_t stripes = 0;  // cycles of those before: a barrier ends each
   const size_t loops = mapping_.order.size();
   const std::vector<Run> one = {{0, 0, 1}};
@@ -321,7 +382,13 @@ int64_t CycleModel::Cycles(const Mapping& mapping, int64_t limit, int64_t least_
     }
     for (const Run& run : runs) {
       if (loops > 0) index_[inner] = run.index;
-      const Step& step = StepAt(outer + (loops > 0 ? radix_[inner] * run.kind : 0));
+      if (is_first && neighbours.prefetched != 0) {
+        scratch_ = ComputeHere(neighbours.prefetched);
+      }
+      const Step& step = is_first && neighbours.prefetched != 0
+                             ? scratch_
+                             : StepAt(outer + (loops > 0 ? radix_[inner] * run.kind : 0));
+      is_first = false;
       least_compute -= step.compute * run.blocks;
       if (striped && loops == 1) {
         Recurrence alone = start;
@@ -343,7 +410,8 @@ int64_t CycleModel::Cycles(const Mapping& mapping, int64_t limit, int64_t least_
       index_[d] = 0;
       --k;
     }
-    if (k == 0) return stripes + recurrence.Retire();
+    if (k == 0 && between != nullptr) *between = EndBetween(neighbours, &recurrence);
+    if (k == 0) return between != nullptr ? between->cycles : stripes + recurrence.Retire();
     if (striped && k == 1) {
       stripes += recurrence.Retire();
       recurrence = start;

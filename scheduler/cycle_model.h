@@ -19,6 +19,28 @@
 
 namespace dla::scheduler {
 
+// What the groups before left to do when a group begins, in cycles from then on.
+struct Carried {
+  int64_t bus = 0;   // until their transfers have left the bus
+  int64_t data = 0;  // until what was prefetched for this group is usable
+
+  bool operator==(const Carried&) const = default;
+};
+
+// How a group overlaps with its neighbours (machine/program.h, "Groups that overlap").
+struct Neighbours {
+  Carried before;
+  uint32_t prefetched = 0;      // operands whose first tiles are loaded before the group begins
+  int64_t next_prefetch = 0;    // cycles on the bus of what the next group prefetches
+  bool next_is_joined = false;  // the next group begins while this one still stores
+};
+
+// The cycles between a group's start and that of the next one.
+struct GroupTime {
+  int64_t cycles = 0;
+  Carried after;
+};
+
 class CycleModel {
  public:
   // Keeps references to both.
@@ -31,6 +53,12 @@ class CycleModel {
   // of all steps together.
   int64_t Cycles(const Mapping& mapping, int64_t limit = std::numeric_limits<int64_t>::max(),
                  int64_t least_compute = 0);
+
+  // The same between neighbours; the group is not part of a cascade.
+  GroupTime CyclesBetween(const Mapping& mapping, const Neighbours& neighbours);
+
+  // Cycles on the bus of the first tiles of these operands as one transfer; 0 if they are empty.
+  int64_t PrefetchCycles(const Mapping& mapping, uint32_t operands);
 
   // Recurrences evaluated so far.
   int64_t steps_walked() const { return steps_walked_; }
@@ -69,13 +97,26 @@ class CycleModel {
     uint64_t mapping_number = 0;  // of the mapping for which it was computed
   };
   struct Recurrence;
+  // Of several descriptors.
+  struct OpenTransfer {
+    int64_t bus_bytes = 0, descriptors = 0;
+    std::array<int64_t, machine::kMaxMemories> bytes{};  // by memory
+  };
 
+  void Prepare(const Mapping& mapping);
+  int64_t Walk(int64_t limit, int64_t least_compute, const Neighbours& neighbours,
+               GroupTime* between);
+  GroupTime EndBetween(const Neighbours& neighbours, Recurrence* recurrence) const;
+  void AddTransfer(const Transfer& transfer, OpenTransfer* open);
+  int64_t CyclesOf(const OpenTransfer& transfer) const;
   void SetBlocks(const Mapping& mapping, int rolling);
   void FillAxis(const ir::Axis& axis, int rolling, AxisTable* table) const;
   void FindKinds(size_t d);
   bool SameKind(size_t d, int64_t a, int64_t b) const;
   const Step& StepAt(int64_t id);
-  Step Compute(uint32_t first, uint32_t last);
+  // The step of the kinds of blocks that index_ has, without the loads of some operands.
+  Step ComputeHere(uint32_t without);
+  Step Compute(uint32_t first, uint32_t last, uint32_t without);
   void AddIndices(int operand, std::array<int64_t, machine::kMaxMemories>* bytes) const;
   int64_t BusBytes(const OperandTable& table, int64_t* bytes);
   void Repeat(const Step& step, int64_t times, Recurrence* recurrence);

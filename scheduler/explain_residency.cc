@@ -5,6 +5,7 @@
 
 #include "scheduler/residency_candidates.h"
 #include "scheduler/searcher.h"
+#include "scheduler/traffic_bound.h"
 #include "scheduler/transfers.h"
 #include "scheduler/value_flow.h"
 
@@ -16,9 +17,8 @@ size_t At(int i) { return static_cast<size_t>(i); }
 class Explainer {
  public:
   Explainer(const ir::Graph& graph, const Schedule& schedule) : graph_(graph), schedule_(schedule) {
-    std::vector<ir::Nest> nests;
-    for (const ScheduledGroup& group : schedule.groups) nests.push_back(group.nest);
-    flows_ = FlowsOf(graph, nests);
+    for (const ScheduledGroup& group : schedule.groups) nests_.push_back(group.nest);
+    flows_ = FlowsOf(graph, nests_);
   }
 
   Result<std::string> Run(std::string_view name) const {
@@ -35,14 +35,31 @@ class Explainer {
     const auto stays = std::find_if(schedule_.residents.begin(), schedule_.residents.end(),
                                     [&](const Resident& r) { return r.root == root; });
     text += stays != schedule_.residents.end() ? Stays(*stays) : "\n" + WhyNot(root);
-    constexpr int64_t kMore = 64 * 1024;
-    text += Concat("\n", kMore, " bytes more of scratchpad would save at most ",
-                   static_cast<int64_t>(SavedByMore(schedule_, kMore)),
-                   " DRAM bytes in all (by the bound's prices)\n");
-    return text;
+    return text + "\n" + WithMore(root);
   }
 
  private:
+  // What further steps of 64 KiB would give, by the bound; of cascades only the prices are known.
+  std::string WithMore(ir::ValueId root) const {
+    constexpr int64_t kMore = 64 * 1024;
+    constexpr int kSteps = 4;
+    if (!schedule_.cascades.empty()) {
+      return Concat(kMore, " bytes more of scratchpad would save at most ",
+                    static_cast<int64_t>(SavedByMore(schedule_, kMore)),
+                    " DRAM bytes in all (by the bound's prices)\n");
+    }
+    std::string text;
+    for (int step = 0; step <= kSteps; ++step) {
+      const BoundWithMore bound =
+          BoundTrafficWithMore(graph_, nests_, schedule_, step * kMore, root);
+      text += Concat(step == 0 ? "as it is" : Concat("with ", step * kMore, " bytes more"),
+                     ": any residency moves at least ", bound.dram_bytes,
+                     " DRAM bytes; the bound holds ", static_cast<int>(100 * bound.held + 0.5),
+                     "% of this value on chip\n");
+    }
+    return text;
+  }
+
   const std::string& GroupName(int g) const { return schedule_.groups[At(g)].name; }
 
   std::string Stays(const Resident& r) const {
@@ -113,6 +130,7 @@ class Explainer {
 
   const ir::Graph& graph_;
   const Schedule& schedule_;
+  std::vector<ir::Nest> nests_;
   ValueFlows flows_;
 };
 

@@ -162,6 +162,12 @@ Status CheckOptions(bool is_ideal, const machine::Target& target, const MapOptio
     return Usage("the spaces even and strided, --disable-rule and --search-budget are of the ",
                  "compiler's search; add --search compiler");
   }
+  const bool has_buffers =
+      o.objective == Objective::kTraffic && o.compiler.buffers != BufferRule::kBest;
+  if (o.asks_buffers && is_ideal && !has_buffers) {
+    return Usage("--buffers but for --optimize traffic, and --buffers best, are of the compiler's ",
+                 "search; add --search compiler");
+  }
   if (o.method == SearchMethod::kExact || o.method == SearchMethod::kCompiler) return {};
   if (o.objective != Objective::kTraffic) {
     return Usage(
@@ -233,16 +239,13 @@ Status DisableRules(const std::vector<std::string>& names, MapOptions* options) 
 }
 
 Status ParseBuffers(std::string_view text, MapOptions* options) {
-  constexpr std::pair<std::string_view, Buffers> kNames[] = {
-      {"single", Buffers::kSingle},
-      {"inputs-double", Buffers::kInputsDouble},
-      {"double", Buffers::kDouble}};
-  for (const auto& [name, buffers] : kNames) {
-    if (text != name) continue;
-    options->buffers = buffers;
-    return {};
-  }
-  return Usage("--buffers ", text, ": single, inputs-double or double expected");
+  const std::optional<BufferRule> rule = ParseBufferRule(text);
+  if (!rule) return Usage("--buffers ", text, ": best, single, inputs-double or double expected");
+  options->asks_buffers = true;
+  options->compiler.buffers = *rule;
+  if (*rule == BufferRule::kSingle) options->buffers = Buffers::kSingle;
+  if (*rule == BufferRule::kInputsDouble) options->buffers = Buffers::kInputsDouble;
+  return {};
 }
 
 std::optional<IdealMachine> IdealMachineOf(const machine::Target& target, ElementType type) {

@@ -35,6 +35,7 @@ struct MapOptions {
   Space space = Space::kS1;
   bool is_uneven = false;  // operands cut at different loops, instead of `space`
   int64_t uneven_budget = 200'000'000;
+  bool asks_buffers = false;           // `buffers` or compiler.buffers were asked for
   Buffers buffers = Buffers::kDouble;  // of traffic; the others choose
   SearchMethod method = SearchMethod::kExact;
   int64_t samples = 0;     // of kRandom

@@ -94,8 +94,9 @@ std::string MappingCache::ContextOf(const machine::Target& target, Objective obj
   plain.name.clear();
   plain.comment.clear();
   return Concat(producer_, " ", ObjectiveName(objective), " way ", static_cast<int>(options.way),
-                " space ", static_cast<int>(options.space), " rules ", options.rules.mask(),
-                " budget ", options.budget, " samples ", options.samples, " target ",
+                " space ", static_cast<int>(options.space), " buffers ",
+                BufferRuleName(options.buffers), " rules ", options.rules.mask(), " budget ",
+                options.budget, " samples ", options.samples, " target ",
                 machine::TargetJson(plain));
 }
 

@@ -92,11 +92,30 @@ bool MayCut(const ir::Nest& nest, int dimension) {
   return nest.anchor == ir::Anchor::kContraction || !reduced || nest.pass_dimension >= 0;
 }
 
+bool KeepsTo(BufferRule rule, const ir::Nest& nest, const Mapping& mapping) {
+  if (rule == BufferRule::kBest) return true;
+  Mapping doubled = mapping;
+  for (OperandPlace& place : doubled.operands) place.is_double = true;
+  doubled.accumulator.is_double = true;
+  const int first = nest.anchor == ir::Anchor::kContraction ? kAccumulator : 0;
+  // What is moved has one buffer for both.
+  const int end = nest.anchor == ir::Anchor::kMove ? nest.output() : nest.output() + 1;
+  for (int o = first; o < end; ++o) {
+    const bool is_linked = o >= 0 && mapping.operands[At(o)].source >= 0;
+    if (is_linked || RingSlots(nest, doubled, o) < 2) continue;
+    const bool is_made = o == kAccumulator || o == nest.output();
+    const bool two = rule == BufferRule::kDouble || (rule == BufferRule::kInputsDouble && !is_made);
+    if ((RingSlots(nest, mapping, o) == 2) != two) return false;
+  }
+  return true;
+}
+
 std::string MappingFault(const SearchProblem& problem, const Mapping& mapping) {
   const ir::Nest& nest = *problem.nest;
   std::string fault = BlockFault(nest, mapping);
   if (fault.empty()) fault = OrderFault(nest, mapping);
   if (fault.empty()) fault = PlacesFault(problem, mapping);
+  if (fault.empty() && !KeepsTo(problem.options.buffers, nest, mapping)) fault = "its buffers";
   if (fault.empty()) fault = RoomFault(problem, mapping);
   return fault.empty() ? GatherFault(nest, mapping) : fault;
 }

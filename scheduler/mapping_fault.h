@@ -12,6 +12,9 @@ namespace dla::scheduler {
 // residents, room), or "". Indices may be anything.
 std::string MappingFault(const SearchProblem& problem, const Mapping& mapping);
 
+// Does every operand with more than one tile have the buffers that the rule asks for?
+bool KeepsTo(BufferRule rule, const ir::Nest& nest, const Mapping& mapping);
+
 // The dimension's block may be smaller than its extent: what a vector program reduces over in one
 // pass stays whole, and a pass is always one block.
 bool MayCut(const ir::Nest& nest, int dimension);

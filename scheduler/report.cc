@@ -8,6 +8,7 @@
 #include "scheduler/dram.h"
 #include "scheduler/explain_mapping.h"
 #include "scheduler/explain_residency.h"
+#include "scheduler/mapping_fault.h"
 #include "scheduler/predict.h"
 #include "scheduler/transfers.h"
 
@@ -189,6 +190,21 @@ std::string SummaryLine(const Schedule& schedule) {
                 static_cast<long long>(totals.dram_bytes()));
 }
 
+std::string OtherBuffers(const Schedule& schedule) {
+  constexpr size_t kMostNames = 5;
+  size_t count = 0;
+  std::string names;
+  for (const ScheduledGroup& group : schedule.groups) {
+    if (KeepsTo(schedule.search.buffers, group.nest, group.mapping)) continue;
+    if (++count <= kMostNames) names += Concat(count > 1 ? ", '" : "'", group.name, "'");
+  }
+  if (count == 0) return "";
+  return Concat("--buffers ", BufferRuleName(schedule.search.buffers), ": ", count,
+                count == 1 ? " group does" : " groups do", " not fit so and ",
+                count == 1 ? "has" : "have", " other buffers: ", names,
+                count > kMostNames ? ", ..." : "");
+}
+
 std::string ReportText(const ir::Graph& graph, const Schedule& schedule, size_t top) {
   const machine::Target& target = schedule.target;
   std::string text = Format("model %s, target %s:", graph.name.c_str(), target.name.c_str());
@@ -227,14 +243,17 @@ std::string ReportText(const ir::Graph& graph, const Schedule& schedule, size_t 
   text += Format(
       "residency %s: %zu values stay on chip; any residency: at least %lld DRAM bytes (%.1f%% "
       "above) "
-      "and %lld cycles (%.1f%% above)\n",
+      "and %lld cycles between barriers (%.1f%% above)\n",
       std::string(ResidencyPolicyName(schedule.residency.policy)).c_str(),
       schedule.residents.size(), static_cast<long long>(bound.dram_bytes),
       above(totals.dram_bytes(), bound.dram_bytes), static_cast<long long>(bound.cycles),
-      above(totals.cycles, bound.cycles));
-  text += Format("64 KiB more scratchpad: at most %.0f DRAM bytes less, by the bound's prices\n",
-                 SavedByMore(schedule, 64 * 1024));
+      above(CyclesApart(schedule), bound.cycles));
+  text += Format(
+      "64 KiB more scratchpad: at most %.0f DRAM bytes less of values that fit today, by "
+      "the bound's prices\n",
+      SavedByMore(schedule, 64 * 1024));
   text += CertificatesLine(schedule);
+  if (const std::string other = OtherBuffers(schedule); !other.empty()) text += other + "\n";
   if (schedule.residency.given_up > 0) {
     text += Format("%d values were given up because no addresses were found for them\n",
                    schedule.residency.given_up);

@@ -17,6 +17,10 @@ std::string SummaryLine(const Schedule& schedule);
 // that lose most against their rooflines, totals.
 std::string ReportText(const ir::Graph& graph, const Schedule& schedule, size_t top);
 
+// Which groups do not have the buffers that SearchOptions::buffers asks for, because no mapping
+// with them fits (or their mapping was given); empty: none.
+std::string OtherBuffers(const Schedule& schedule);
+
 // The rows as CSV with a header.
 std::string ReportCsv(const Schedule& schedule);
 

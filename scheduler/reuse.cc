@@ -100,9 +100,18 @@ bool Shrink(const SearchProblem& problem, Mapping* mapping) {
   return true;
 }
 
-void SetBuffers(bool is_double, Mapping* mapping) {
-  for (OperandPlace& place : mapping->operands) place.is_double = is_double;
-  mapping->accumulator.is_double = is_double;
+void SetBuffers(bool inputs_double, bool output_double, Mapping* mapping) {
+  for (OperandPlace& place : mapping->operands) place.is_double = inputs_double;
+  mapping->operands.back().is_double = output_double;
+  mapping->accumulator.is_double = output_double;
+}
+
+// The mappings with the buffers to try, in this order: as they are, then single; or as asked for.
+std::vector<Mapping> WithBuffers(BufferRule rule, const Mapping& mapping) {
+  std::vector<Mapping> mappings(rule == BufferRule::kBest ? 2 : 1, mapping);
+  const bool inputs_double = rule == BufferRule::kInputsDouble || rule == BufferRule::kDouble;
+  SetBuffers(inputs_double, rule == BufferRule::kDouble, &mappings.back());
+  return mappings;
 }
 
 // Finishes a mapping that has blocks and buffers: order, scratchpads, smaller blocks where it must.
@@ -111,9 +120,7 @@ bool Repair(const SearchProblem& problem, const std::vector<int>& order, Mapping
   *was_legal = true;
   while (true) {
     mapping->order = ReadOrder(*problem.nest, order, *mapping);
-    for (const bool single : {false, true}) {
-      Mapping tried = *mapping;
-      if (single) SetBuffers(false, &tried);
+    for (Mapping& tried : WithBuffers(problem.options.buffers, *mapping)) {
       if (Assign(problem, &tried) && MappingFault(problem, tried).empty()) {
         *mapping = std::move(tried);
         return true;
@@ -196,7 +203,7 @@ std::optional<SearchResult> DefaultMapping(const SearchProblem& problem) {
   }
   order.insert(order.end(), inside.begin(), inside.end());
   mapping.operands.resize(nest.operands.size());
-  SetBuffers(true, &mapping);
+  SetBuffers(true, true, &mapping);
   bool was_legal = false;
   std::optional<SearchResult> result;
   if (Repair(problem, order, &mapping, &was_legal)) Take(problem, mapping, &result);

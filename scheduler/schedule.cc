@@ -14,8 +14,26 @@ GroupSpan CascadeOf(const Schedule& schedule, int group) {
 
 GroupSpan LifeOf(const Schedule& schedule, int group, const TileBuffer& buffer) {
   const ScheduledGroup& g = schedule.groups[static_cast<size_t>(group)];
-  const bool carries = CarriesOver(g.nest, g.mapping, buffer.operand);
-  return carries ? CascadeOf(schedule, group) : GroupSpan{group, group + 1};
+  if (CarriesOver(g.nest, g.mapping, buffer.operand)) return CascadeOf(schedule, group);
+  GroupSpan life = {group, group + 1};
+  if (buffer.operand >= 0 && (g.prefetched >> buffer.operand & 1U) != 0) --life.first;
+  const size_t next = static_cast<size_t>(group) + 1;
+  const bool next_is_joined = next < schedule.groups.size() && schedule.groups[next].joined;
+  if (next_is_joined && StoresFrom(g, buffer.operand)) ++life.end;
+  return life;
+}
+
+bool StoresFrom(const ScheduledGroup& group, int operand) {
+  for (const Transfer& t : TransfersOf(group.nest, group.mapping)) {
+    if (!t.is_store) continue;
+    int source = t.operand;
+    if (source == group.nest.output()) {
+      if (DrainsInPlace(group.nest, group.mapping)) source = kAccumulator;
+      if (group.nest.anchor == ir::Anchor::kMove) source = 0;
+    }
+    if (source == operand) return true;
+  }
+  return false;
 }
 
 const TileBuffer* FindBuffer(const ScheduledGroup& group, int operand) {
@@ -46,7 +64,7 @@ int FindValueRegion(const Schedule& schedule, ir::ValueId root) {
 
 double ValueOf(const ScheduledGroup& group, const Schedule& schedule) {
   const Cost cost = {static_cast<double>(group.predicted.dram_bus_bytes()),
-                     static_cast<double>(group.predicted.cycles),
+                     static_cast<double>(group.alone_cycles),
                      EnergyPj(group.predicted, schedule.target, group.nest.operands[0].ReadType())};
   return MinimisedValue(schedule.objective, cost);
 }
@@ -56,6 +74,12 @@ machine::Counters Totals(const Schedule& schedule) {
   totals.memory.resize(schedule.target.memories.size());
   for (const ScheduledGroup& group : schedule.groups) totals.Add(group.predicted);
   return totals;
+}
+
+int64_t CyclesApart(const Schedule& schedule) {
+  int64_t cycles = 0;
+  for (const ScheduledGroup& group : schedule.groups) cycles += group.alone_cycles;
+  return cycles;
 }
 
 }  // namespace dla::scheduler

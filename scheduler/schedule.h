@@ -81,6 +81,12 @@ struct ScheduledGroup {
   int64_t points = 0;     // boxes and orders that the search bounded; 0: the mapping was given
   int64_t evaluated = 0;  // mappings evaluated exactly
   int cascade = -1;       // index into Schedule::cascades; -1: none
+  // How it overlaps with the group before (overlap.h): it begins while that one still stores, and
+  // the first tiles of these operands (a mask) are loaded before. `predicted` has the cycles from
+  // its start to that of the next group.
+  bool joined = false;
+  uint32_t prefetched = 0;
+  int64_t alone_cycles = 0;  // between barriers
 };
 
 // Groups that follow one another and run as one loop over stripes.
@@ -127,8 +133,12 @@ struct GroupSpan {
 GroupSpan CascadeOf(const Schedule& schedule, int group);
 
 // How long a tile buffer of the group lives. In a cascade: through all of it if its tiles stay from
-// stripe to stripe, else only while its own group runs.
+// stripe to stripe, else only while its own group runs, and in the group before or behind if the
+// tiles are prefetched or still stored there.
 GroupSpan LifeOf(const Schedule& schedule, int group, const TileBuffer& buffer);
+
+// Do stores read this buffer (of an operand or kAccumulator)?
+bool StoresFrom(const ScheduledGroup& group, int operand);
 
 // Where operand `operand` (or kAccumulator) of a group lies on chip.
 const TileBuffer* FindBuffer(const ScheduledGroup& group, int operand);
@@ -137,11 +147,14 @@ const TileBuffer* FindBuffer(const ScheduledGroup& group, int operand);
 int FindRegion(const Schedule& schedule, DramKind kind, ir::ValueId root, int group);
 int FindValueRegion(const Schedule& schedule, ir::ValueId root);
 
-// What the schedule's objective minimises, of one group: see MinimisedValue.
+// What the schedule's objective minimises, of one group between barriers: see MinimisedValue.
 double ValueOf(const ScheduledGroup& group, const Schedule& schedule);
 
 // The whole program's predicted counts.
 machine::Counters Totals(const Schedule& schedule);
+
+// Cycles if no group overlapped with another.
+int64_t CyclesApart(const Schedule& schedule);
 
 // Checks the schedule independently of how it was made: mappings legal, buffers within their
 // scratchpads and classes, no two that live together overlapping, DRAM likewise. Lines of faults;

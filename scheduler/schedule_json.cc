@@ -25,6 +25,7 @@ class Writer {
     json["version"] = 1;
     json["target"] = schedule_.target.name;
     json["optimize"] = ObjectiveName(schedule_.objective);
+    json["buffers"] = BufferRuleName(schedule_.search.buffers);
     json["groups"] = Json::array();
     for (const ScheduledGroup& group : schedule_.groups) json["groups"].push_back(GroupOf(group));
     json["cascades"] = Json::array();
@@ -92,6 +93,12 @@ class Writer {
     json["predicted"] = machine::CountersJson(group.predicted, schedule_.target);
     json["predicted"]["energy_pj"] =
         EnergyPj(group.predicted, schedule_.target, group.nest.operands[0].ReadType());
+    json["alone_cycles"] = group.alone_cycles;
+    if (group.joined) json["joined"] = true;
+    for (int o = 0; o < group.nest.output(); ++o) {
+      if ((group.prefetched >> o & 1U) == 0) continue;
+      json["prefetched"].push_back(OperandName(group.nest, o));
+    }
     json["compulsory_bytes"] = group.compulsory_bytes;
     json["compute_cycles"] = ComputeCycles(group.nest, group.mapping, schedule_.target);
     json["search"] = SearchOf(group);
@@ -219,7 +226,7 @@ class Writer {
                      {"dram_bytes", residency.bound.dram_bytes},
                      {"dram_bytes_gap", gap(totals.dram_bytes(), residency.bound.dram_bytes)},
                      {"cycles", residency.bound.cycles},
-                     {"cycles_gap", gap(totals.cycles, residency.bound.cycles)}};
+                     {"cycles_gap", gap(CyclesApart(schedule_), residency.bound.cycles)}};
     json["price"] = residency.bound.price;
     return json;
   }

@@ -11,6 +11,7 @@
 #include "ir/op.h"
 #include "scheduler/capacity.h"
 #include "scheduler/dram.h"
+#include "scheduler/overlap.h"
 #include "scheduler/phases.h"
 #include "scheduler/placement.h"
 #include "scheduler/predict.h"
@@ -63,6 +64,7 @@ std::vector<ScheduledGroup> MakeGroups(const ir::Graph& graph, const std::vector
                             .nest = nests[g],
                             .mapping = plan.mappings[g]->mapping,
                             .predicted = plan.mappings[g]->predicted};
+    group.alone_cycles = group.predicted.cycles;
     group.compulsory_bytes = CompulsoryBytes(group.nest, group.mapping);
     for (size_t c = 0; c < plan.cascades.size(); ++c) {
       const Cascade& cascade = plan.cascades[c];
@@ -226,10 +228,11 @@ Result<Schedule> ScheduleOn(const machine::Target& target, const ir::Graph& grap
   Searcher searcher(target, options.objective, options.search, options.cache);
   DLA_ASSIGN_OR_RETURN(const std::vector<ir::Nest> nests,
                        BuildNests(graph, options.multiply, &searcher));
-  ResidencyRules rules = {.options = {.policy = options.residency},
-                          .cascades = options.cascades,
-                          .pins = options.pins,
-                          .given = options.given};
+  ResidencyRules rules = {
+      .options = {.policy = options.residency},
+      .cascades = options.cascades && options.search.buffers == BufferRule::kBest,
+      .pins = options.pins,
+      .given = options.given};
   while (true) {
     Result<ResidencyPlan> plan = PlanResidency(graph, nests, rules, &searcher, options.progress);
     if (!plan.ok()) {
@@ -247,6 +250,10 @@ Result<Schedule> ScheduleOn(const machine::Target& target, const ir::Graph& grap
       DLA_RETURN_IF_ERROR(GiveUpOne(graph, schedule, memory, &rules));
       continue;
     }
+    if (options.prefetch) {
+      const auto place = [&](Schedule* s) { return PlaceAll(options.placement, s) < 0; };
+      OverlapGroups(graph, place, &schedule);
+    }
     schedule.residency = {.policy = options.residency,
                           .given_up = static_cast<int>(rules.forbidden.size()),
                           .bound = BoundTraffic(graph, nests, schedule)};
@@ -259,8 +266,10 @@ Result<Schedule> ScheduleOn(const machine::Target& target, const ir::Graph& grap
 
 }  // namespace
 
-Result<Schedule> MakeSchedule(const ir::Graph& graph, const machine::Target& target,
-                              const ScheduleOptions& options) {
+namespace {
+
+Result<Schedule> ScheduleFor(const ir::Graph& graph, const machine::Target& target,
+                             const ScheduleOptions& options) {
   if (options.residency != ResidencyPolicy::kInfinite) return ScheduleOn(target, graph, options);
   // What was found for the real sizes is one of the choices without limits.
   const machine::Target unlimited = WithoutLimits(target);
@@ -271,6 +280,39 @@ Result<Schedule> MakeSchedule(const ir::Graph& graph, const machine::Target& tar
     real->residency.bound = schedule.residency.bound;
     return real;
   }
+  return schedule;
+}
+
+// Moves everything in each scratchpad to where its free piece lies, and gives back the whole sizes.
+void MoveToPieces(const machine::Target& target, const std::vector<FreePiece>& pieces,
+                  Schedule* schedule) {
+  for (Resident& resident : schedule->residents) {
+    resident.address += pieces[At(resident.memory)].begin;
+  }
+  for (ScheduledGroup& group : schedule->groups) {
+    for (TileBuffer& buffer : group.buffers) buffer.address += pieces[At(buffer.memory)].begin;
+  }
+  for (size_t m = 0; m < pieces.size(); ++m) {
+    schedule->target.memories[m].bytes += target.memories[m].bytes - pieces[m].bytes;
+  }
+}
+
+}  // namespace
+
+Result<Schedule> MakeSchedule(const ir::Graph& graph, const machine::Target& target,
+                              const ScheduleOptions& options) {
+  if (options.pins == nullptr || options.pins->reserve.empty()) {
+    return ScheduleFor(graph, target, options);
+  }
+  // Planned for what is left, as if it were all.
+  DLA_ASSIGN_OR_RETURN(const std::vector<FreePiece> pieces, FreePieces(target, *options.pins));
+  machine::Target left = target;
+  for (size_t m = 0; m < pieces.size(); ++m) left.memories[m].bytes = pieces[m].bytes;
+  Result<Schedule> schedule = ScheduleFor(graph, left, options);
+  if (!schedule.ok()) return schedule.status().At("beside the reserved regions");
+  MoveToPieces(target, pieces, &*schedule);
+  const std::string faults = VerifySchedule(*schedule);
+  DLA_CHECK(faults.empty(), "schedule: ", faults);
   return schedule;
 }
 

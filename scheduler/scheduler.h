@@ -24,6 +24,7 @@ struct ScheduleOptions {
   MappingCache* cache = nullptr;  // mappings of earlier compilations; may be null
   ResidencyPolicy residency = ResidencyPolicy::kBest;
   bool cascades = true;  // --cascades
+  bool prefetch = true;  // groups may overlap (overlap.h)
   PlacementOptions placement;
   // Values that the user wants on chip; the rest is planned. May be null.
   const Pins* pins = nullptr;

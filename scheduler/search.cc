@@ -62,7 +62,15 @@ class Search {
   void ListSingles() {
     const uint32_t all = (uint32_t{1} << nest_.operands.size()) - 1;
     const uint32_t output = uint32_t{1} << nest_.output();
-    if (nest_.anchor == ir::Anchor::kMove) {
+    const BufferRule rule = problem_.options.buffers;
+    if (rule == BufferRule::kSingle) {
+      singles_ = {all};
+    } else if (rule == BufferRule::kDouble) {
+      singles_ = {0};
+    } else if (rule == BufferRule::kInputsDouble) {
+      // What is moved has one buffer for both.
+      singles_ = {nest_.anchor == ir::Anchor::kMove ? 0 : output};
+    } else if (nest_.anchor == ir::Anchor::kMove) {
       singles_ = {0, all};
     } else if (nest_.anchor == ir::Anchor::kVector) {
       singles_ = {0, output, all & ~output, all};
@@ -360,9 +368,37 @@ bool IsBetter(Objective objective, const Cost& a, const Cost& b) {
   return objective == Objective::kLatency ? a.bytes < b.bytes : a.cycles < b.cycles;
 }
 
+namespace {
+
+// Where the budget ends without a proof, more freedom may find less. Two buffers for everything are
+// what latency most often wants, so that space is searched on its own, too: the result is no slower
+// than what --buffers double finds.
+std::optional<ExactResult> SearchExactly(const SearchProblem& problem) {
+  std::optional<ExactResult> exact = ExactSearch(problem);
+  const SearchOptions& options = problem.options;
+  if (!exact || exact->proven || options.buffers != BufferRule::kBest ||
+      options.way == SearchWay::kRandom || problem.objective != Objective::kLatency) {
+    return exact;
+  }
+  SearchProblem narrow = problem;
+  narrow.options.buffers = BufferRule::kDouble;
+  const std::optional<ExactResult> found = ExactSearch(narrow);
+  if (!found) return exact;
+  exact->points += found->points;
+  exact->walked += found->walked;
+  if (!IsBetter(problem.objective, found->cost, exact->cost)) return exact;
+  exact->mapping = found->mapping;
+  exact->cost = found->cost;
+  exact->least = std::min(exact->least, exact->cost.cycles);
+  exact->proven = exact->least >= exact->cost.cycles;
+  return exact;
+}
+
+}  // namespace
+
 std::optional<SearchResult> SearchMapping(const SearchProblem& problem) {
   if (problem.options.way == SearchWay::kQuick) return SearchQuickly(problem);
-  const std::optional<ExactResult> exact = ExactSearch(problem);
+  const std::optional<ExactResult> exact = SearchExactly(problem);
   std::optional<SearchResult> result;
   const bool random = problem.options.way == SearchWay::kRandom;
   // What the exact search finds before its budget ends is as good as the quick one's answer.

@@ -1,11 +1,25 @@
 #include "scheduler/search_options.h"
 
+#include <array>
 #include <charconv>
 
 namespace dla::scheduler {
 namespace {
 constexpr int64_t kMostSamples = 1'000'000'000;
+constexpr std::array<std::string_view, 4> kBufferRuleNames = {"best", "single", "inputs-double",
+                                                              "double"};
 }  // namespace
+
+std::string_view BufferRuleName(BufferRule rule) {
+  return kBufferRuleNames[static_cast<size_t>(rule)];
+}
+
+std::optional<BufferRule> ParseBufferRule(std::string_view text) {
+  for (size_t i = 0; i < kBufferRuleNames.size(); ++i) {
+    if (text == kBufferRuleNames[i]) return static_cast<BufferRule>(i);
+  }
+  return std::nullopt;
+}
 
 int64_t ParseSamples(std::string_view way) {
   constexpr std::string_view kPrefix = "random:";

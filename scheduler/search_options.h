@@ -1,7 +1,9 @@
-// How mappings are searched (`--search`, `--space`, `--disable-rule`, `--search-budget`).
+// How mappings are searched (`--search`, `--space`, `--buffers`, `--disable-rule`,
+// `--search-budget`).
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,9 +28,22 @@ enum class SizeSpace : uint8_t {
   kStrided,  // multiples of the array's sides, powers of two below them, the whole extent
 };
 
+// How many buffers the operands of a group have that have more than one tile. What is brought over
+// a link always has two.
+enum class BufferRule : uint8_t {
+  kBest,          // one or two, whatever costs least
+  kSingle,        // one each
+  kInputsDouble,  // two for what is read, one for accumulators and output
+  kDouble,        // two each
+};
+// "best", "single", "inputs-double", "double"; nothing for another text.
+std::optional<BufferRule> ParseBufferRule(std::string_view text);
+std::string_view BufferRuleName(BufferRule rule);
+
 struct SearchOptions {
   SearchWay way = SearchWay::kExact;
   SizeSpace space = SizeSpace::kAll;
+  BufferRule buffers = BufferRule::kBest;
   Rules rules;  // of the exact search
   // Evaluations after which the exact search ends with what it has: boxes and orders bounded, steps
   // walked. For `balanced` each of its two searches gets half.

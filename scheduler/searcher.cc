@@ -105,8 +105,20 @@ std::optional<SearchResult> Searcher::Answer(const SearchProblem& problem,
 
 const SearchResult* Searcher::Find(const ir::Nest& nest, const std::vector<int>& resident_in,
                                    const std::vector<int64_t>& reserved_bytes) {
+  const SearchResult* found = FindWith(options_.buffers, nest, resident_in, reserved_bytes);
+  if (found != nullptr || options_.buffers == BufferRule::kBest) return found;
+  const std::vector<int> none(nest.operands.size(), -1);
+  const std::vector<int64_t> nothing(target_.memories.size(), 0);
+  if (FindWith(options_.buffers, nest, none, nothing) != nullptr) return nullptr;
+  return FindWith(BufferRule::kBest, nest, resident_in, reserved_bytes);
+}
+
+const SearchResult* Searcher::FindWith(BufferRule buffers, const ir::Nest& nest,
+                                       const std::vector<int>& resident_in,
+                                       const std::vector<int64_t>& reserved_bytes) {
   SearchProblem problem = {
       .nest = &nest, .target = &target_, .objective = objective_, .options = options_};
+  problem.options.buffers = buffers;
   problem.resident_in = resident_in;
   std::vector<int64_t> key = CostKey(nest);
   for (size_t m = 0; m < target_.memories.size(); ++m) {
@@ -115,6 +127,7 @@ const SearchResult* Searcher::Find(const ir::Nest& nest, const std::vector<int>&
   }
   key.insert(key.end(), resident_in.begin(), resident_in.end());
   key.insert(key.end(), problem.free_bytes.begin(), problem.free_bytes.end());
+  if (buffers != options_.buffers) key.push_back(static_cast<int64_t>(buffers));
   auto [it, is_new] = found_.try_emplace(std::move(key));
   if (is_new) it->second = Answer(problem, it->first);
   return it->second ? &*it->second : nullptr;

@@ -20,7 +20,8 @@ class Searcher {
 
   // The best mapping of the nest when operand o is resident in memory resident_in[o] (-1: not) and
   // `reserved_bytes` of each scratchpad are taken; null if nothing fits. The result stays valid as
-  // long as the searcher.
+  // long as the searcher. A nest that no mapping with the buffers asked for fits into the whole
+  // scratchpads may have any buffers.
   const SearchResult* Find(const ir::Nest& nest, const std::vector<int>& resident_in,
                            const std::vector<int64_t>& reserved_bytes);
 
@@ -31,6 +32,9 @@ class Searcher {
   Objective objective() const { return objective_; }
 
  private:
+  const SearchResult* FindWith(BufferRule buffers, const ir::Nest& nest,
+                               const std::vector<int>& resident_in,
+                               const std::vector<int64_t>& reserved_bytes);
   std::optional<SearchResult> Answer(const SearchProblem& problem,
                                      const std::vector<int64_t>& question);
   std::optional<SearchResult> FromCache(const SearchProblem& problem,

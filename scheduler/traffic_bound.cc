@@ -52,11 +52,8 @@ class Bounder {
   TrafficBound Run() {
     TrafficBound bound;
     const ResidencyBound bytes = BoundResidency(ProblemOf(false));
-    double moved = 0;
-    for (const int64_t m : moved_) moved += static_cast<double>(m);
-    bound.dram_bytes = static_cast<int64_t>(std::floor(moved - bytes.savings + 1e-3));
     bound.compulsory_bytes = Compulsory();
-    bound.dram_bytes = std::max(bound.dram_bytes, bound.compulsory_bytes);
+    bound.dram_bytes = LeastBytes(bytes);
     bound.price = bytes.price;
     double cycles = 0;
     if (schedule_.cascades.empty()) {
@@ -76,7 +73,30 @@ class Bounder {
     return bound;
   }
 
+  BoundWithMore RunWithMore(int64_t more_bytes, ir::ValueId value) const {
+    ResidencyProblem problem = ProblemOf(false);
+    *std::max_element(problem.capacity_bytes.begin(), problem.capacity_bytes.end()) += more_bytes;
+    const ResidencyBound bytes = BoundResidency(problem);
+    BoundWithMore bound = {.dram_bytes = LeastBytes(bytes)};
+    size_t item = 0;
+    for (const auto& [root, touches] : touches_) {
+      const size_t end = item + touches.size() - 1;
+      if (root == value && item < end) {
+        bound.held = *std::min_element(bytes.held.begin() + static_cast<int64_t>(item),
+                                       bytes.held.begin() + static_cast<int64_t>(end));
+      }
+      item = end;
+    }
+    return bound;
+  }
+
  private:
+  int64_t LeastBytes(const ResidencyBound& bytes) const {
+    double moved = 0;
+    for (const int64_t m : moved_) moved += static_cast<double>(m);
+    return std::max(static_cast<int64_t>(std::floor(moved - bytes.savings + 1e-3)), Compulsory());
+  }
+
   // Bytes of the elements that the group touches of one operand, once each.
   static int64_t TouchedBytes(const ir::Nest& nest, int operand) {
     Mapping all_stay;
@@ -170,6 +190,12 @@ class Bounder {
 TrafficBound BoundTraffic(const ir::Graph& graph, const std::vector<ir::Nest>& nests,
                           const Schedule& schedule) {
   return Bounder(graph, nests, schedule).Run();
+}
+
+BoundWithMore BoundTrafficWithMore(const ir::Graph& graph, const std::vector<ir::Nest>& nests,
+                                   const Schedule& schedule, int64_t more_bytes,
+                                   ir::ValueId value) {
+  return Bounder(graph, nests, schedule).RunWithMore(more_bytes, value);
 }
 
 }  // namespace dla::scheduler

@@ -18,4 +18,14 @@ namespace dla::scheduler {
 TrafficBound BoundTraffic(const ir::Graph& graph, const std::vector<ir::Nest>& nests,
                           const Schedule& schedule);
 
+// The byte bound if there were so many bytes more of scratchpad, and the share of a value that the
+// relaxed optimum then holds all its life (0 if it moves through DRAM anyway). Not for schedules
+// with cascades.
+struct BoundWithMore {
+  int64_t dram_bytes = 0;
+  double held = 0;
+};
+BoundWithMore BoundTrafficWithMore(const ir::Graph& graph, const std::vector<ir::Nest>& nests,
+                                   const Schedule& schedule, int64_t more_bytes, ir::ValueId value);
+
 }  // namespace dla::scheduler

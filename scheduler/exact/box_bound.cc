@@ -84,6 +84,7 @@ BoxBounds::BoxBounds(const SearchProblem& problem)
     BuildRoles();
   }
   ListClasses();
+  SetBufferRule();
   fixed_pj_ = FixedEnergy();
   block_.resize(trees_.size());
   count_.resize(trees_.size());
@@ -191,7 +192,26 @@ void BoxBounds::SetBox(const Box& box) {
     needs_[sums - 1].tile_bytes = TypeBytes(nest_.operands.back().type, elements);
     if (operands_.back().dims & cut_) may_be_double_ |= Bit(static_cast<int>(sums));
   }
+  Needs(MostSingles());
   SetCompute();
+}
+
+void BoxBounds::SetBufferRule() {
+  const uint32_t made = Bit(nest_.output()) | Bit(nest_.output() + 1);
+  switch (problem_.options.buffers) {
+    case BufferRule::kBest:
+      break;
+    case BufferRule::kSingle:
+      must_be_single_ = ~uint32_t{0};
+      break;
+    case BufferRule::kInputsDouble:
+      must_be_single_ = made;
+      must_be_double_ = ~made;
+      break;
+    case BufferRule::kDouble:
+      must_be_double_ = ~uint32_t{0};
+      break;
+  }
 }
 
 void BoxBounds::SetOperand(size_t o) {
@@ -286,16 +306,17 @@ std::span<const BufferNeed> BoxBounds::Needs(uint32_t single) {
 void BoxBounds::FindSingles() {
   singles_.clear();
   singles_known_ = true;
-  // A subset comes before its supersets.
-  for (uint32_t single = 0;; single = (single - may_be_double_) & may_be_double_) {
+  ForEachSingles([&](uint32_t single) {
     const auto has_subset = [&](uint32_t s) { return (s & ~single) == 0; };
+    const bool is_first = singles_.empty();
     if (std::none_of(singles_.begin(), singles_.end(), has_subset) &&
         memories_.Fits(Needs(single))) {
       singles_.push_back(single);
+      if (is_first && single == (may_be_double_ & must_be_single_)) return true;
     }
-    if (single == may_be_double_ || (!singles_.empty() && singles_.front() == 0)) break;
-  }
-  Needs(may_be_double_);
+    return false;
+  });
+  Needs(MostSingles());
 }
 
 double BoxBounds::LeastSerial(const Repeats& repeats) {

@@ -43,7 +43,7 @@ class BoxBounds {
   void SetBox(const Box& box);
 
   bool IsPoint() const { return is_point_; }
-  // Do the smallest tiles fit, one buffer each?
+  // Do the smallest tiles fit, with as few buffers as are allowed?
   bool Fits();
 
   // Order classes: any order of the loops costs at least what some class does. Calls visit(Cost).
@@ -70,8 +70,16 @@ class BoxBounds {
   uint32_t cut() const { return cut_; }
   int64_t compute_cycles() const { return compute_; }
   std::span<const BufferNeed> Needs(uint32_t single);
-  // Buffers of which there could be two; bits as SerialOf's.
-  uint32_t may_be_double() const { return may_be_double_; }
+  // Calls visit(single) for the sets of single buffers that SearchOptions::buffers allows (bits as
+  // SerialOf's), a subset before its supersets, until that returns true.
+  template <typename Visit>
+  void ForEachSingles(const Visit& visit) const {
+    const uint32_t always = may_be_double_ & must_be_single_;
+    const uint32_t free = may_be_double_ & ~(must_be_single_ | must_be_double_);
+    for (uint32_t some = 0;; some = (some - free) & free) {
+      if (visit(always | some) || some == free) return;
+    }
+  }
   Repeats RepeatsIn(std::span<const int> order) const;
 
  private:
@@ -116,6 +124,8 @@ class BoxBounds {
   double EndsOf(uint32_t single) const;
   double LeastSerial(const Repeats& repeats);
   void FindSingles();
+  void SetBufferRule();
+  uint32_t MostSingles() const { return may_be_double_ & ~must_be_double_; }
   void SetOperand(size_t o);
   double BusBytesOf(size_t o);
   int64_t ExactBusBytes(size_t o, const Footprint& footprint);
@@ -160,8 +170,9 @@ class BoxBounds {
 
   Box box_{};
   bool is_point_ = false;
-  uint32_t cut_ = 0;  // dimensions that are cut for certain
-  uint32_t may_be_double_ = 0;
+  uint32_t cut_ = 0;            // dimensions that are cut for certain
+  uint32_t may_be_double_ = 0;  // buffers of which there could be two; bits as SerialOf's
+  uint32_t must_be_single_ = 0, must_be_double_ = 0;  // where there could be two
   std::vector<int64_t> block_, count_, last_;
   std::vector<Moved> moved_;
   std::vector<BufferNeed> needs_;

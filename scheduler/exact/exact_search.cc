@@ -258,11 +258,11 @@ class Minimiser {
 
   void ListConfigs() {
     configs_known_ = true;
-    const uint32_t may = bounds_.may_be_double();
-    for (uint32_t off = 0;; off = (off - may) & may) {  // subsets, rising
-      memories_.ForEach(bounds_.Needs(off), [&] { return AddConfig(off) && !places_matter_; });
-      if (off == may) return;
-    }
+    bounds_.ForEachSingles([&](uint32_t single) {
+      memories_.ForEach(bounds_.Needs(single),
+                        [&] { return AddConfig(single) && !places_matter_; });
+      return false;
+    });
   }
 
   // False if the same buffers have another set of bits.

@@ -86,6 +86,7 @@ TEST(Mutants, OfARealNetworksGroupsAreNoticedOrEquivalent) {
   const Bundled model = BundledModels()[1];
   CompileOptions options = {.import = model.import, .memories = {"input=5K", "output=5K"}};
   options.schedule.residency = scheduler::ResidencyPolicy::kNone;
+  options.schedule.prefetch = false;  // groups are run alone
   const Result<Compiled> compiled = CompileModel(BundledPath(model.name, "model.onnx"), options);
   ASSERT_TRUE(compiled.ok()) << compiled.status().message();
   FateTable table;

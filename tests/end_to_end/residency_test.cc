@@ -8,6 +8,7 @@
 #include "scheduler/explain_residency.h"
 #include "scheduler/pins.h"
 #include "scheduler/report.h"
+#include "scheduler/traffic_bound.h"
 #include "tests/end_to_end/compile_run.h"
 
 namespace dla::testing {
@@ -76,6 +77,93 @@ TEST(Residency, PinsAreHeldOrRefused) {
   EXPECT_EQ(refused.status().code(), ErrorCode::kUsage);
   EXPECT_FALSE(scheduler::ParsePins(R"({"hold": [{"value": "x"}]})").ok());
   EXPECT_FALSE(scheduler::ExplainResidency(pinned->graph, pinned->schedule, "no such").ok());
+}
+
+// More scratchpad never makes the bound worse, and explanations say what steps of it give.
+TEST(Residency, ExplainsWhatMoreWouldGive) {
+  const Bundled model = BundledModels()[1];
+  CompileOptions options = {.import = model.import, .target = "edge32"};
+  options.schedule.cascades = false;
+  const Compiled compiled = MustCompile(model, options);
+  std::vector<ir::Nest> nests;
+  for (const auto& group : compiled.schedule.groups) nests.push_back(group.nest);
+  bool gives = false;
+  for (const scheduler::Resident& resident : compiled.schedule.residents) {
+    int64_t before = compiled.schedule.residency.bound.dram_bytes;
+    for (int64_t more = 0; more <= 4; ++more) {
+      const scheduler::BoundWithMore bound = scheduler::BoundTrafficWithMore(
+          compiled.graph, nests, compiled.schedule, more * 65536, resident.root);
+      EXPECT_TRUE(more != 0 || bound.dram_bytes == before);
+      EXPECT_LE(bound.dram_bytes, before);
+      EXPECT_GE(bound.held, 0);
+      EXPECT_LE(bound.held, 1);
+      gives = gives || bound.dram_bytes < before;
+      before = bound.dram_bytes;
+    }
+    const auto text =
+        scheduler::ExplainResidency(compiled.graph, compiled.schedule,
+                                    compiled.graph.values[static_cast<size_t>(resident.root)].name);
+    ASSERT_TRUE(text.ok());
+    EXPECT_NE(text->find("with 262144 bytes more: any residency moves at least "),
+              std::string::npos)
+        << *text;
+  }
+  EXPECT_TRUE(gives);
+}
+
+bool Touches(const machine::OperandDesc& operand, int memory, int64_t begin, int64_t end) {
+  return operand.memory == memory && operand.address < end &&
+         operand.address + operand.ring_slots * operand.slot_bytes > begin;
+}
+
+// Nothing lies in a reserved region, wherever it is; what is impossible is refused with the reason.
+TEST(Residency, ReservedRegionsStayFree) {
+  const Bundled model = BundledModels()[1];
+  const auto inputs = ReadNpz(BundledPath(model.name, "inputs.npz"));
+  const auto expected = ReadNpz(BundledPath(model.name, "expected.npz"));
+  ASSERT_TRUE(inputs.ok() && expected.ok());
+  CompileOptions options = {.import = model.import, .target = "edge32"};
+  for (const auto& [address, bytes] :
+       {std::pair<int64_t, int64_t>{0, 5000}, {60001, 5535}, {20000, 16000}, {1, 1}}) {
+    SCOPED_TRACE(Concat(bytes, " bytes at ", address));
+    const scheduler::Pins pins = {
+        .reserve = {{"input", address, bytes}, {"weight", address, bytes}}};
+    options.schedule.pins = &pins;
+    const auto compiled = CompileModel(BundledPath(model.name, "model.onnx"), options);
+    ASSERT_TRUE(compiled.ok()) << compiled.status().message();
+    EXPECT_EQ(compiled->program.target.memories[0].bytes, 65536);
+    bool used = false;
+    for (const machine::Group& group : compiled->program.groups) {
+      for (const machine::OperandDesc& operand : group.operands) {
+        EXPECT_FALSE(Touches(operand, 0, address, address + bytes)) << group.name;
+        EXPECT_FALSE(Touches(operand, 1, address, address + bytes)) << group.name;
+        used = used || operand.memory == 0;
+      }
+    }
+    EXPECT_TRUE(used);
+    const auto outcome = RunCompiled(*compiled, *inputs, {.check = true});
+    ASSERT_TRUE(outcome.ok()) << outcome.status().message();
+    ExpectAsPredicted(*compiled, outcome->result);
+    for (const Tensor& tensor : *expected) {
+      EXPECT_LT(RelativeError(outcome->outputs.at(tensor.name), tensor), 1e-5);
+    }
+  }
+  const std::pair<scheduler::ReservedRegion, const char*> wrong[] = {
+      {{"nowhere", 0, 1}, "there is no such scratchpad"},
+      {{"input", 65530, 7}, "the scratchpad has 65536 bytes"},
+      {{"input", 0, 65536}, "nothing is left of 'input'"},
+      {{"weight", 0, 65520}, "beside the reserved regions: does not fit"}};
+  for (const auto& [region, why] : wrong) {
+    const scheduler::Pins pins = {.reserve = {region}};
+    options.schedule.pins = &pins;
+    const auto refused = CompileModel(BundledPath(model.name, "model.onnx"), options);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_NE(refused.status().message().find(why), std::string::npos)
+        << refused.status().message();
+  }
+  EXPECT_FALSE(scheduler::ParsePins(R"({"reserve": [{"memory": "input", "bytes": 5}]})").ok());
+  EXPECT_FALSE(
+      scheduler::ParsePins(R"({"reserve": [{"memory": "a", "address": -1, "bytes": 5}]})").ok());
 }
 
 // The parts of a concatenation that stays begin wherever the part before ends, here after 300

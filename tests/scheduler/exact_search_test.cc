@@ -11,7 +11,9 @@
 
 #include "machine/target_file.h"
 #include "scheduler/layer.h"
+#include "scheduler/mapping_fault.h"
 #include "scheduler/predict.h"
+#include "scheduler/reuse.h"
 #include "scheduler/searcher.h"
 #include "scheduler/transfers.h"
 #include "tests/codegen/layer_program.h"
@@ -92,7 +94,7 @@ class Enumerator {
   // Places of the accumulators (-1) and of the operands behind `o`.
   void Place(int o) {
     if (o > nest_.output()) {
-      if (Fits()) Orders();
+      if (IsAsAsked() && Fits()) Orders();
       return;
     }
     if (o == kAccumulator && nest_.anchor != ir::Anchor::kContraction) return Place(0);
@@ -110,6 +112,26 @@ class Enumerator {
         Place(o + 1);
       }
     }
+  }
+
+  // Does every operand that has more than one tile have the buffers that were asked for?
+  bool IsAsAsked() const {
+    const BufferRule rule = problem_.options.buffers;
+    for (int o = kAccumulator; o <= nest_.output() && rule != BufferRule::kBest; ++o) {
+      if (o == kAccumulator && nest_.anchor != ir::Anchor::kContraction) continue;
+      if (o == nest_.output() && DrainsInPlace(nest_, mapping_)) continue;
+      const OperandPlace& place =
+          o == kAccumulator ? mapping_.accumulator : mapping_.operands[At(o)];
+      bool has_tiles = false;
+      for (const int d : mapping_.order) {
+        has_tiles = has_tiles || nest_.DependsOn(o == kAccumulator ? nest_.output() : o, d);
+      }
+      const bool is_made = o == kAccumulator || o == nest_.output();
+      const bool two =
+          rule == BufferRule::kDouble || (rule == BufferRule::kInputsDouble && !is_made);
+      if (has_tiles && !place.resident && place.is_double != two) return false;
+    }
+    return true;
   }
 
   bool Fits() const {
@@ -293,6 +315,79 @@ TEST(ExactSearch, EqualsEnumerationOfEverything) {
     CompareWithEverything(problem, all);
   }
   std::printf("%lld mappings\n", static_cast<long long>(mappings));
+}
+
+constexpr BufferRule kBufferRules[] = {BufferRule::kSingle, BufferRule::kInputsDouble,
+                                       BufferRule::kDouble};
+
+// With the buffers that were asked for, the best of everything that has them; never better than
+// with any buffers.
+TEST(ExactSearch, KeepsToTheBuffersAskedFor) {
+  constexpr uint32_t kSeed = 7;
+  std::printf("seed %u\n", kSeed);
+  std::mt19937 random(kSeed);
+  int fewer = 0;
+  for (int run = 0; run < 60 && !::testing::Test::HasFailure(); ++run) {
+    SCOPED_TRACE("run " + std::to_string(run));
+    const machine::Target target = RandomTarget(&random);
+    const ir::Nest nest = RandomNest(&random);
+    SearchProblem problem = ProblemOf(nest, target);
+    AddResident(target, &random, &problem);
+    const Everything any = Enumerator(problem).Run();
+    for (const BufferRule rule : kBufferRules) {
+      SCOPED_TRACE(std::string(BufferRuleName(rule)));
+      problem.options.buffers = rule;
+      const Everything all = Enumerator(problem).Run();
+      if (all.costs.size() < any.costs.size()) ++fewer;
+      CompareWithEverything(problem, all);
+      for (const SearchWay way : {SearchWay::kExact, SearchWay::kQuick, SearchWay::kNone}) {
+        problem.options.way = way;
+        const auto found =
+            way == SearchWay::kNone ? DefaultMapping(problem) : SearchMapping(problem);
+        EXPECT_TRUE(!found || KeepsTo(rule, nest, found->mapping)) << static_cast<int>(way);
+      }
+      problem.options.way = SearchWay::kExact;
+      problem.options.buffers = BufferRule::kBest;
+      for (const Objective objective : kObjectives) {
+        if (objective == Objective::kBalanced) continue;  // of other limits of cycles
+        EXPECT_LE(any.Least(objective), all.Least(objective));
+      }
+    }
+  }
+  EXPECT_GT(fewer, 60);
+}
+
+// A nest that no double buffers fit has others, but one that residents leave too little room is
+// refused.
+TEST(Searcher, TakesOtherBuffersWhereNoneFit) {
+  machine::Target target = *machine::LoadTarget("edge32-unified", {});
+  const ir::Nest nest =
+      NestOf({.M = 4, .C = 4, .E = 4, .F = 4, .R = 3, .S = 3, .H = 6, .W = 6}, ElementType::kF32);
+  const std::vector<int> none(nest.operands.size(), -1);
+  SearchOptions options;
+  options.buffers = BufferRule::kDouble;
+  int others = 0, refused = 0, as_asked = 0;
+  for (int64_t bytes = 16; bytes <= 256; bytes += 16) {
+    target.memories[0].bytes = bytes;
+    Searcher searcher(target, Objective::kLatency, options);
+    Searcher any(target, Objective::kLatency, SearchOptions());
+    const SearchResult* found = searcher.Find(nest, none, {0});
+    EXPECT_EQ(found == nullptr, any.Find(nest, none, {0}) == nullptr);
+    if (found == nullptr) continue;
+    if (!KeepsTo(BufferRule::kDouble, nest, found->mapping)) {
+      ++others;
+      continue;
+    }
+    ++as_asked;
+    for (int64_t taken = 16; taken < bytes; taken += 16) {
+      const SearchResult* beside = searcher.Find(nest, none, {taken});
+      EXPECT_TRUE(beside == nullptr || KeepsTo(BufferRule::kDouble, nest, beside->mapping));
+      if (beside == nullptr && any.Find(nest, none, {taken}) != nullptr) ++refused;
+    }
+  }
+  EXPECT_GT(others, 0);
+  EXPECT_GT(refused, 0);
+  EXPECT_GT(as_asked, 0);
 }
 
 TEST(ExactSearch, NoRuleChangesAnOptimum) {
