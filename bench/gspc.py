@@ -38,15 +38,16 @@ block-diagonal weights, vector engine.
   rule them out): there what is above the possible is the machine's, which has not room for the layer and
   does not hide the first load and the last store.
 * *What a single layer cannot avoid*: the same layers on machines that lack what the possible lacks, each
-  optimum searched anew with its proof. *Roomy*: no latency, start-ups, bursts or alignment, and scratchpads
-  of 1 GiB. There the first load and the last store still overlap with nothing; smaller tiles expose less of
-  them, but each cut costs what the array takes to fill and drain (a cut of depth on the output-stationary
-  array rows + columns - 2 cycles a fold; of pixels on the weight-stationary one 2 rows + columns - 2) and
-  folds that round up. *Room*: the same with the target's scratchpads: cuts that do not fit otherwise, their
-  folds, their halos and what is loaded again. *Chosen*: the target, with latency, start-ups and bursts.
-  So *exposed and cuts* = roomy - possible, *room* = room - roomy, *latency ...* = chosen - room add up
-  to what is above the possible. *Within 10 %* of each: layers; of the last bound, the proven least of the
-  target itself, `search.bound` where latency is minimised.
+  with the lower bound of a search of its own (reached where proven; for the form of multiplying that it
+  chose). *Roomy*: no latency, start-ups, bursts or alignment, and scratchpads of 1 GiB. There the first load
+  and the last store still overlap with nothing; smaller tiles expose less of them, but each cut costs what
+  the array takes to fill and drain (a cut of depth on the output-stationary array rows + columns - 2 cycles
+  a fold; of pixels on the weight-stationary one 2 rows + columns - 2) and folds that round up. *Room*: the
+  same with the target's scratchpads: cuts that do not fit otherwise, their folds, their halos and what is
+  loaded again. *Chosen*: the target, with latency, start-ups and bursts. So *exposed and cuts* = roomy -
+  possible, *room* = room - roomy, *latency ...* = chosen - room add up to what is above the possible.
+  Layers within 10 % of *+ latency, start-ups, bursts* are so of the search's own bound on the target: where
+  one is not, its mapping could be better. *Roomy and room proven*: both searches reached their bound.
 * Predicted and counted cycles and bytes of all groups of what is chosen are equal (executed with
   `--check`); *error*: largest difference from ONNX Runtime's f32 outputs over the largest output.
 
@@ -149,7 +150,8 @@ def machine_without(bench, target, room):
 
 
 def ladder_of(bench, network, target, alone):
-    """Of each grouped layer: possible, least on the roomy machine, with the target's room, chosen, bound."""
+    """Of each grouped layer: possible, bound on the roomy machine, bound with the target's room, chosen. A
+    bound is the least of that machine where it is proven, else what the search could rule out."""
     steps = []
     for room in (True, False):
         compile_so(bench, network, machine_without(bench, target, room), "--residency", "none")
@@ -158,11 +160,13 @@ def ladder_of(bench, network, target, alone):
     for roomy, tight, group in zip(*steps, grouped(alone)):
         if not roomy["name"] == tight["name"] == group["name"]:
             sys.exit("%s on %s: other groups on another machine" % (network.name, target))
-        rungs = [possible(group, target)[0]] + [g["predicted"]["cycles"] for g in (roomy, tight, group)]
-        proven = roomy["search"]["proven"] and tight["search"]["proven"]
-        # What is free of something needs no more, if it is proven to be the least.
-        if proven and any(a > b + 1 for a, b in zip(rungs, rungs[1:])):
+        rungs = [possible(group, target)[0]]
+        for machine in (roomy, tight):  # what holds without a limit holds with it
+            rungs.append(max(rungs[-1], machine["search"]["bound"]))
+        rungs.append(group["predicted"]["cycles"])
+        if max(rungs) > rungs[-1] + 1 or roomy["search"]["bound"] > tight["predicted"]["cycles"] + 1:
             sys.exit("%s on %s, %s: %s do not rise" % (network.name, target, group["name"], rungs))
+        proven = all(g["search"][k] for g in (roomy, tight) for k in ("proven", "all_sizes"))
         layers.append((network.name, group, rungs, proven))
     return layers
 
