@@ -5,7 +5,8 @@
 
 The predictions come from schedule.json, which dlac writes before it generates code; the counts
 from --stats-json of the run. Writes docs/INVARIANTS.md; exit code 1 if anything differs, a bound is
-broken, or something does not compile or run. --values also computes the outputs and compares them with ONNX Runtime's.
+broken, or something does not compile or run. --values also computes the outputs and compares them
+with ONNX Runtime's.
 """
 import os
 import sys
@@ -20,8 +21,8 @@ integer counters of each group are compared: cycles, payload and bus bytes by op
 direction, bytes read and written in each scratchpad, descriptors, MACs, vector operations.
 *Compared* and *differing* count these counters over all targets. *Bounds*: how often
 compulsory <= lower bound <= chosen was compared, of each group (DRAM bytes, what the objective
-minimises) and of the program (DRAM bytes, cycles), and how often it did not hold. Then come the cycles on each
-target, predicted and counted alike.
+minimises) and of the program (DRAM bytes, cycles), and how often it did not hold. Then come the
+cycles on each target, predicted and counted alike.
 
 """
 
@@ -66,9 +67,11 @@ def bounds_broken(schedule):
     for group in schedule["groups"]:
         name, compulsory, search = group["name"], group["compulsory_bytes"], group["search"]
         predicted = group["predicted"]
-        pairs.append((name, "compulsory, chosen bytes", compulsory, predicted["dram_bytes"]))
-        pairs.append((name, "payload, bus bytes", predicted["dram_bytes"], predicted["dram_bus_bytes"]))
-        pairs.append((name, "compute, chosen cycles", group["compute_cycles"], predicted["cycles"]))
+        payload, bus = predicted["dram_bytes"], predicted["dram_bus_bytes"]
+        pairs.append((name, "compulsory, chosen bytes", compulsory, payload))
+        pairs.append((name, "payload, bus bytes", payload, bus))
+        compute = group["compute_cycles"]
+        pairs.append((name, "compute, chosen cycles", compute, predicted["cycles"]))
         if "bound" in search:
             pairs.append((name, "bound, chosen value", search["bound"], search["value"]))
             if in_bytes:
@@ -82,7 +85,8 @@ def bounds_broken(schedule):
 
 
 def check(bench, network, target):
-    """Cycles, counters compared and differing, bounds compared and broken; None where the network did not run."""
+    """Cycles, counters compared and differing, bounds compared and broken; None where the network
+    did not run."""
     program, plan, stats = (bench.file(name) for name in ("model.bin", "schedule.json", "stats.json"))
     step = bench.compile(network, program, target, schedule=plan)
     matches = None
