@@ -22,8 +22,8 @@ integer counters of each group are compared: cycles, payload and bus bytes by op
 direction, bytes read and written in each scratchpad, descriptors, MACs, vector operations.
 *Compared* and *differing* count these counters over all targets. *Bounds*: how often
 compulsory <= lower bound <= chosen was compared, of each group (DRAM bytes, what the objective
-minimises) and of the program (DRAM bytes, cycles), and how often it did not hold. Then come the cycles on each
-target, predicted and counted alike.
+minimises) and of the program (DRAM bytes, cycles), and how often it did not hold. Then come the
+cycles on each target, predicted and counted alike.
 
 """
 
@@ -68,9 +68,11 @@ def bounds_broken(schedule):
     for group in schedule["groups"]:
         name, compulsory, search = group["name"], group["compulsory_bytes"], group["search"]
         predicted = group["predicted"]
-        pairs.append((name, "compulsory, chosen bytes", compulsory, predicted["dram_bytes"]))
-        pairs.append((name, "payload, bus bytes", predicted["dram_bytes"], predicted["dram_bus_bytes"]))
-        pairs.append((name, "compute, chosen cycles", group["compute_cycles"], predicted["cycles"]))
+        payload, bus = predicted["dram_bytes"], predicted["dram_bus_bytes"]
+        pairs.append((name, "compulsory, chosen bytes", compulsory, payload))
+        pairs.append((name, "payload, bus bytes", payload, bus))
+        compute = group["compute_cycles"]
+        pairs.append((name, "compute, chosen cycles", compute, predicted["cycles"]))
         if "bound" in search:
             pairs.append((name, "bound, chosen value", search["bound"], search["value"]))
             if in_bytes:

@@ -12,6 +12,8 @@ namespace {
 
 // More pairs of blocks than this are not all looked at.
 constexpr int64_t kMostPairs = 200'000;
+// Of axes with more outputs times taps the kernel is whole or cut into single taps.
+constexpr int64_t kMostWindows = int64_t{1} << 14;
 
 // The two operands that have a dimension, the outer one first.
 struct Owners {
@@ -190,10 +192,15 @@ std::vector<UnevenChoice> AxisChoices(const WindowAxis& axis, const UnevenOrder&
   const int64_t pairs = axis.extent * (axis.extent + 1) / 2 * (axis.taps * (axis.taps + 1) / 2);
   const bool all = pairs <= kMostPairs;
   if (has_halo && !all) *complete = false;
-  const std::vector<NestedBlocks> outputs = !has_halo ? CriticalPairs(axis.extent)
-                                            : all     ? AllPairs(axis.extent)
-                                                      : SomePairs(axis.extent);
-  const std::vector<NestedBlocks> taps = all ? AllPairs(axis.taps) : SomePairs(axis.taps);
+  const bool is_long = axis.extent * axis.taps > kMostWindows;
+  const std::vector<NestedBlocks> outputs = !has_halo || (!all && is_long)
+                                                ? CriticalPairs(axis.extent)
+                                            : all ? AllPairs(axis.extent)
+                                                  : SomePairs(axis.extent);
+  const std::vector<NestedBlocks> taps =
+      all       ? AllPairs(axis.taps)
+      : is_long ? std::vector<NestedBlocks>{{axis.taps, axis.taps}, {axis.taps, 1}, {1, 1}}
+                : SomePairs(axis.taps);
   const bool before_output = order[kUnevenInput] < order[kUnevenOutput];
   const bool before_weight = order[kUnevenInput] < order[kUnevenWeight];
   std::map<std::pair<std::vector<int64_t>, std::vector<int64_t>>, PieceLines> known;

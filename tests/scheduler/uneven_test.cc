@@ -10,6 +10,10 @@
 #include <random>
 #include <set>
 
+#include "machine/target_file.h"
+#include "scheduler/map_layer.h"
+#include "tests/scheduler/optima_table.h"
+
 namespace dla::scheduler {
 namespace {
 
@@ -311,6 +315,50 @@ TEST(Uneven, NeverWorseThanEvenAndWalked) {
     EXPECT_GE(cut_short->bytes, found->bytes);
     EXPECT_EQ(cut_short->proven, cut_short->lower_bound == cut_short->bytes);
   }
+}
+
+TEST(Uneven, ProvenOnTheLayersOfTheTables) {
+  const std::vector<TableRow> rows = ReadTable("optima.csv");
+  ASSERT_EQ(rows.size(), 90U);
+  int better = 0;
+  for (const bool pooled : {false, true}) {
+    const IdealMachine machine = {.pool_bytes = pooled ? 3 * 65536 : 0};
+    for (const TableRow& row : rows) {
+      SCOPED_TRACE(row.at("name"));
+      const Layer layer = LayerOf(row);
+      const auto even = LeastBytes(layer, machine, Space::kS1, Buffers::kSingle);
+      const auto found = LeastBytesUneven(layer, machine, Buffers::kSingle, 2 * kBudget);
+      ASSERT_TRUE(even && found);
+      EXPECT_TRUE(found->proven);
+      EXPECT_LE(found->bytes, even->bytes);
+      EXPECT_GE(found->bytes, CompulsoryBytes(layer));
+      better += found->bytes < even->bytes ? 1 : 0;
+      // A bound of a search that hardly began holds.
+      const auto cut_short = LeastBytesUneven(layer, machine, Buffers::kSingle, 6);
+      EXPECT_LE(cut_short->lower_bound, found->bytes);
+      EXPECT_GE(cut_short->lower_bound, CompulsoryBytes(layer));
+    }
+  }
+  EXPECT_EQ(better, 3);
+}
+
+TEST(Uneven, MapLayerTakesBytesOnAnIdealTargetAlone) {
+  const Layer layer = {.M = 8, .C = 8, .E = 8, .H = 8};
+  const auto ideal = machine::LoadTarget("edge32-ideal", {});
+  const auto real = machine::LoadTarget("edge32", {});
+  ASSERT_TRUE(ideal.ok() && real.ok());
+  MapOptions options;
+  ASSERT_TRUE(ParseSpace("uneven", &options).ok());
+  EXPECT_EQ(MapLayer(layer, *ideal, options).status().code(), ErrorCode::kUsage);
+  options.objective = Objective::kTraffic;
+  EXPECT_EQ(MapLayer(layer, *real, options).status().code(), ErrorCode::kUsage);
+  const auto mapped = MapLayer(layer, *ideal, options);
+  ASSERT_TRUE(mapped.ok());
+  ASSERT_TRUE(mapped->uneven.has_value());
+  EXPECT_EQ(mapped->uneven->bytes, 3 * 64);
+  EXPECT_TRUE(mapped->proven);
+  options.method = SearchMethod::kCompiler;
+  EXPECT_EQ(MapLayer(layer, *ideal, options).status().code(), ErrorCode::kUsage);
 }
 
 }  // namespace
