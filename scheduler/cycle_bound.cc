@@ -105,9 +105,13 @@ class Bounder {
         // The group that reads it last may put its output in its place.
         const int end = touches[i + 1];
         const bool ends = TakenOver(graph_, nests_, flows_, end) != root || end == touches[i];
-        problem_.items.push_back({.bytes = LeastBytes(root, touches),
-                                  .first_step = touches[i],
-                                  .end_step = ends ? end + 1 : end,
+        // As in traffic_bound.cc.
+        const int end_step = ends ? end + 1 : end;
+        const int first_step = touches[i] + (i > 0 ? 1 : 0);
+        const bool is_empty = first_step >= end_step;
+        problem_.items.push_back({.bytes = is_empty ? 1 : LeastBytes(root, touches),
+                                  .first_step = is_empty ? end_step - 1 : first_step,
+                                  .end_step = end_step,
                                   .memories = memories});
       }
       AddPlayer(root, flow);

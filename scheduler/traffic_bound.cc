@@ -159,10 +159,15 @@ class Bounder {
         // The group that reads it last may put its output in its place.
         const int end = touches[i + 1].group;
         const bool ends = TakenOver(graph_, nests_, flows_, end) != root || end == touches[i].group;
+        // Where two segments meet the value takes room once: the second one begins behind. One that
+        // has no step of its own then takes next to none.
+        const int end_step = ends ? end + 1 : end;
+        const int first_step = touches[i].group + (i > 0 ? 1 : 0);
+        const bool is_empty = first_step >= end_step;
         problem.items.push_back({.name = graph_.values[At(root)].name,
-                                 .bytes = bytes,
-                                 .first_step = touches[i].group,
-                                 .end_step = ends ? end + 1 : end,
+                                 .bytes = is_empty ? 1 : bytes,
+                                 .first_step = is_empty ? end_step - 1 : first_step,
+                                 .end_step = end_step,
                                  .memories = memories,
                                  .gains = {{touches[i + 1].group, load + store / segments}}});
       }

@@ -54,5 +54,34 @@ TEST(Buffers, AllRulesRunAsPredictedAndTheBestIsNoSlower) {
   }
 }
 
+// Group by group, with nothing on chip between them: what is proven best is no worse than what any
+// rule finds. (`balanced` has another limit of cycles with each rule.)
+TEST(Buffers, NoRuleBetterThanTheBestByAnyObjective) {
+  using scheduler::Objective;
+  int compared = 0;
+  for (const Objective objective :
+       {Objective::kLatency, Objective::kTraffic, Objective::kEnergy, Objective::kEdp}) {
+    CompileOptions options = {.import = BundledModels()[1].import};
+    options.schedule.objective = objective;
+    options.schedule.residency = scheduler::ResidencyPolicy::kNone;
+    options.schedule.multiply = scheduler::MultiplyBy::kArray;
+    const Compiled best = MustCompile(BundledModels()[1], options);
+    for (const BufferRule rule : kRules) {
+      options.schedule.search.buffers = rule;
+      const Compiled other = MustCompile(BundledModels()[1], options);
+      ASSERT_EQ(other.schedule.groups.size(), best.schedule.groups.size());
+      for (size_t g = 0; g < best.schedule.groups.size(); ++g) {
+        const scheduler::ScheduledGroup& group = best.schedule.groups[g];
+        if (!group.certificate.proven) continue;
+        const double value = scheduler::ValueOf(group, best.schedule);
+        EXPECT_LE(value, (1 + 1e-9) * ValueOf(other.schedule.groups[g], other.schedule))
+            << group.name << " " << ObjectiveName(objective) << " " << BufferRuleName(rule);
+        ++compared;
+      }
+    }
+  }
+  EXPECT_GT(compared, 500);
+}
+
 }  // namespace
 }  // namespace dla::testing
