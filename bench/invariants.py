@@ -80,7 +80,9 @@ def bounds_broken(schedule):
     totals, bound = schedule["totals"], schedule["residency"]["bound"]
     pairs += [("", "compulsory bytes, bound", bound["compulsory_bytes"], bound["dram_bytes"]),
               ("", "bound, chosen bytes", bound["dram_bytes"], totals["dram_bytes"]),
-              ("", "bound, chosen cycles", bound["cycles"], totals["cycles"])]
+              ("", "bound, chosen cycles", bound["cycles"], totals["cycles"]),
+              ("", "bound, cycles without overlap", bound["alone_cycles"],
+               sum(group["alone_cycles"] for group in schedule["groups"]))]
     # Sums of fractions: what is above by less than a thousandth is rounding.
     return len(pairs), [pair for pair in pairs if pair[2] > pair[3] + 1e-3]
 

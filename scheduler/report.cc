@@ -243,11 +243,12 @@ std::string ReportText(const ir::Graph& graph, const Schedule& schedule, size_t 
   text += Format(
       "residency %s: %zu values stay on chip; any residency: at least %lld DRAM bytes (%.1f%% "
       "above) "
-      "and %lld cycles between barriers (%.1f%% above)\n",
+      "and %lld cycles (%.1f%% above), of groups that do not overlap %lld (%.1f%%)\n",
       std::string(ResidencyPolicyName(schedule.residency.policy)).c_str(),
       schedule.residents.size(), static_cast<long long>(bound.dram_bytes),
       above(totals.dram_bytes(), bound.dram_bytes), static_cast<long long>(bound.cycles),
-      above(CyclesApart(schedule), bound.cycles));
+      above(totals.cycles, bound.cycles), static_cast<long long>(bound.alone_cycles),
+      above(CyclesApart(schedule), bound.alone_cycles));
   text += Format(
       "64 KiB more scratchpad: at most %.0f DRAM bytes less of values that fit today, by "
       "the bound's prices\n",

@@ -97,12 +97,13 @@ struct Cascade {
 };
 
 // No schedule of these groups that holds whole values moves fewer bytes, and none whose groups
-// compute as long as these and do not overlap takes fewer cycles. (traffic_bound.h says what is
-// left of that where there are cascades.)
+// compute as long as these takes fewer cycles. (traffic_bound.h says what is left of that where
+// there are cascades.)
 struct TrafficBound {
   int64_t compulsory_bytes = 0;  // inputs and constants that are read, and outputs, once each
   int64_t dram_bytes = 0;
-  int64_t cycles = 0;
+  int64_t cycles = 0;         // groups may overlap if the schedule's may (`--prefetch`)
+  int64_t alone_cycles = 0;   // groups do not overlap
   std::vector<double> price;  // by group: DRAM bytes saved by one further byte of scratchpad
 };
 

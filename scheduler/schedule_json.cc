@@ -222,11 +222,14 @@ class Writer {
     Json json;
     json["policy"] = ResidencyPolicyName(residency.policy);
     json["given_up"] = residency.given_up;
-    json["bound"] = {{"compulsory_bytes", residency.bound.compulsory_bytes},
-                     {"dram_bytes", residency.bound.dram_bytes},
-                     {"dram_bytes_gap", gap(totals.dram_bytes(), residency.bound.dram_bytes)},
-                     {"cycles", residency.bound.cycles},
-                     {"cycles_gap", gap(CyclesApart(schedule_), residency.bound.cycles)}};
+    json["bound"] = {
+        {"compulsory_bytes", residency.bound.compulsory_bytes},
+        {"dram_bytes", residency.bound.dram_bytes},
+        {"dram_bytes_gap", gap(totals.dram_bytes(), residency.bound.dram_bytes)},
+        {"cycles", residency.bound.cycles},
+        {"cycles_gap", gap(totals.cycles, residency.bound.cycles)},
+        {"alone_cycles", residency.bound.alone_cycles},
+        {"alone_cycles_gap", gap(CyclesApart(schedule_), residency.bound.alone_cycles)}};
     json["price"] = residency.bound.price;
     return json;
   }

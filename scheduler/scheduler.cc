@@ -256,7 +256,7 @@ Result<Schedule> ScheduleOn(const machine::Target& target, const ir::Graph& grap
     }
     schedule.residency = {.policy = options.residency,
                           .given_up = static_cast<int>(rules.forbidden.size()),
-                          .bound = BoundTraffic(graph, nests, schedule)};
+                          .bound = BoundTraffic(graph, nests, schedule, options.prefetch)};
     DLA_RETURN_IF_ERROR(LayOutDram(graph, &schedule));
     const std::string faults = VerifySchedule(schedule);
     DLA_CHECK(faults.empty(), "schedule: ", faults);

@@ -49,27 +49,29 @@ class Bounder {
     }
   }
 
-  TrafficBound Run() {
+  TrafficBound Run(bool overlap) {
     TrafficBound bound;
     const ResidencyBound bytes = BoundResidency(ProblemOf(false));
     bound.compulsory_bytes = Compulsory();
     bound.dram_bytes = LeastBytes(bytes);
     bound.price = bytes.price;
-    double cycles = 0;
+    double alone = 0;
     if (schedule_.cascades.empty()) {
-      for (size_t g = 0; g < nests_.size(); ++g) cycles += std::max(Compute(g), Bus(moved_[g]));
-      cycles -= BoundResidency(ProblemOf(true)).savings;
+      for (size_t g = 0; g < nests_.size(); ++g) alone += std::max(Compute(g), Bus(moved_[g]));
+      alone -= BoundResidency(ProblemOf(true)).savings;
     } else {
       // A few lines of a value do where the flow has all of it.
       bound.dram_bytes = bound.compulsory_bytes;
     }
     double compute = 0;
     for (size_t g = 0; g < nests_.size(); ++g) compute += Compute(g);
-    cycles = std::max({cycles, compute, Bus(bound.dram_bytes)});
+    const double cycles = std::max(compute, Bus(bound.dram_bytes));
     bound.cycles = static_cast<int64_t>(std::floor(cycles + 1e-3));
+    bound.alone_cycles = static_cast<int64_t>(std::floor(std::max(alone, cycles) + 1e-3));
     if (const auto least = BoundCycles(graph_, nests_, schedule_)) {
-      bound.cycles = std::max(bound.cycles, *least);
+      bound.alone_cycles = std::max(bound.alone_cycles, *least);
     }
+    if (!overlap) bound.cycles = bound.alone_cycles;
     return bound;
   }
 
@@ -193,8 +195,8 @@ class Bounder {
 }  // namespace
 
 TrafficBound BoundTraffic(const ir::Graph& graph, const std::vector<ir::Nest>& nests,
-                          const Schedule& schedule) {
-  return Bounder(graph, nests, schedule).Run();
+                          const Schedule& schedule, bool overlap) {
+  return Bounder(graph, nests, schedule).Run(overlap);
 }
 
 BoundWithMore BoundTrafficWithMore(const ir::Graph& graph, const std::vector<ir::Nest>& nests,

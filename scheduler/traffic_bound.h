@@ -12,11 +12,12 @@ namespace dla::scheduler {
 // The flow bound (residency_problem.h) with every operand moved once where it is not held: segments
 // from each use of a value to the next one, all scratchpads pooled, values dropped that fit in
 // none. Never below the graph's compulsory bytes; a schedule with cascades holds parts of values,
-// and these bytes are all that is left. Cycles: scheduler/cycle_bound.h, and where that says
-// nothing the same flow over groups that take their mapping's compute time or their bus time, the
-// longer one.
+// and these bytes are all that is left. Cycles of groups that do not overlap:
+// scheduler/cycle_bound.h, and where that says nothing the same flow over groups that take their
+// mapping's compute time or their bus time, the longer one. If groups may overlap (`overlap`): the
+// compute time of all groups, or the time of the least bytes on the bus.
 TrafficBound BoundTraffic(const ir::Graph& graph, const std::vector<ir::Nest>& nests,
-                          const Schedule& schedule);
+                          const Schedule& schedule, bool overlap);
 
 // The byte bound if there were so many bytes more of scratchpad, and the share of a value that the
 // relaxed optimum then holds all its life (0 if it moves through DRAM anyway). Not for schedules
