@@ -338,7 +338,7 @@ bool IsImmediate(const MicroInstruction& op, size_t k) {
     return k == 1 ? flag(value) : value == 8 || value == 16 || value == 32;
   }
   if (op.op == MicroOp::kIsInf) return flag(value);
-  if (std::isnan(value)) return IsFloat(op.type);
+  if (std::isnan(value)) return op.op == MicroOp::kConst && IsFloat(op.type);
   if (op.type == ElementType::kF32) {
     return static_cast<double>(static_cast<float>(value)) == value;
   }

@@ -343,9 +343,7 @@ void VerifyGroupTables(const Program& program, const Group& group, const std::st
     for (size_t a = 0; a < operand.axes.size() && sane; ++a) {
       sane = IsAxisSane(group, operand.axes[a], &dims_seen, Concat(text, ": axis ", a), faults);
     }
-    if (std::isnan(operand.pad_value) && !IsFloat(operand.type)) {
-      faults->Add(text, "its pad value is not a number");
-    }
+    if (std::isnan(operand.pad_value)) faults->Add(text, "its pad value is not a number");
     if (!sane) continue;
     if (operand.gather) VerifyGather(group, operand, text, faults);
     if (operand.diagonal) VerifyDiagonal(group, operand, text, faults);

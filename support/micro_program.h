@@ -51,7 +51,7 @@ enum class MicroOp : uint8_t {
   kRound,      // ties to even
   kRelu,       // max(x, 0); like kClamp, keeps NaN
   kLeakyRelu,  // x < 0 ? immediate[0] * x : x
-  kClamp,      // min(max(x, immediate[0]), immediate[1]); a bound that is NaN does not bound
+  kClamp,      // min(max(x, immediate[0]), immediate[1])
   kCopy,       // x
   kReduceSum,
   kReduceMax,

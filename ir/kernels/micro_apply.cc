@@ -183,10 +183,7 @@ bool ApplyNumber(const MicroInstruction& op, Arguments x, MicroColumn* result) {
     case MicroOp::kLeakyRelu:
       return each([=](T a) { return a < 0 ? low * a : a; });
     case MicroOp::kClamp:
-      return each([=](T a) {
-        const T raised = a < low ? low : a;  // a bound that is NaN does not bound
-        return raised > high ? high : raised;
-      });
+      return each([=](T a) { return Minimum(Maximum(a, low), high); });
     default:
       return false;
   }

@@ -1,5 +1,6 @@
 // Activations. exp(x) - 1 and log(1 + x) are computed by way of tanh and atanh, which keep their
 // accuracy near 0.
+#include <cmath>
 #include <limits>
 
 #include "ir/ops/map.h"
@@ -31,12 +32,18 @@ double Number(const AttributeMap& attributes, const char* name, float fallback) 
 }
 
 int EmitLeakyRelu(const AttributeMap& attributes, std::span<const int> x, MicroWriter* w) {
-  return w->Op(MicroOp::kLeakyRelu, x[0], Number(attributes, "alpha", 0.01f), 0);
+  const double slope = Number(attributes, "alpha", 0.01f);
+  if (!std::isnan(slope)) return w->Op(MicroOp::kLeakyRelu, x[0], slope, 0);
+  const int is_negative = w->Test(MicroOp::kLess, x[0], w->Like(x[0], 0));
+  return w->Select(is_negative, w->Like(x[0], slope), x[0]);
 }
 
 int EmitClip(const AttributeMap& attributes, std::span<const int> x, MicroWriter* w) {
-  return w->Op(MicroOp::kClamp, x[0], Number(attributes, "min", -kInfinity),
-               Number(attributes, "max", kInfinity));
+  // A bound that is NaN does not bound, as in numpy and ONNX Runtime.
+  const double low = Number(attributes, "min", -kInfinity);
+  const double high = Number(attributes, "max", kInfinity);
+  return w->Op(MicroOp::kClamp, x[0], std::isnan(low) ? -static_cast<double>(kInfinity) : low,
+               std::isnan(high) ? static_cast<double>(kInfinity) : high);
 }
 
 // max(0, min(1, alpha * x + beta))

@@ -1,6 +1,7 @@
 // Pad with a constant: the output walks beyond its input, and what is clipped reads as the value.
 // The other modes pick entries of the input again.
 #include <algorithm>
+#include <cmath>
 
 #include "ir/kernels/strided.h"
 #include "ir/nest_builder.h"
@@ -127,6 +128,10 @@ Status Lower(Rewriter* rewriter, const Node& node) {
   DLA_ASSIGN_OR_RETURN(const Padding padding, Resolve(rewriter->graph(), node));
   const Shape shape = InputValue(rewriter->graph(), node, 0).shape;
   if (padding.mode == "constant") {
+    const float* value = std::get_if<float>(&padding.value);
+    if (value != nullptr && std::isnan(*value)) {
+      return Unsupported("it pads with NaN; numbers are supported");
+    }
     std::vector<int64_t> pads = padding.begin;
     pads.insert(pads.end(), padding.end.begin(), padding.end.end());
     rewriter->Finish("Pad", {node.inputs[0]}, {{"pads", pads}, {"value", padding.value}},
