@@ -40,7 +40,16 @@ std::optional<Box> BoxOf(const Value& view, const Value& root, const Shape& root
     while (r < box.size() && (root.shape[r] == 1 || root_strides[r] > stride)) ++r;
     if (r == box.size() || stride % root_strides[r] != 0 || box[r].count != 1) return std::nullopt;
     box[r].step = stride / root_strides[r];
-    box[r].count = view.shape[i];
+    // An axis of the view may be several of the root's: all of the inner ones, entries of the
+    // outer.
+    int64_t count = view.shape[i];
+    while (box[r].step == 1 && box[r].begin == 0 && count > root.shape[r] &&
+           count % root.shape[r] == 0 && r > 0) {
+      box[r].count = root.shape[r];
+      count /= root.shape[r];
+      if (box[--r].count != 1) return std::nullopt;
+    }
+    box[r].count = count;
     if (box[r].last() >= root.shape[r]) return std::nullopt;
   }
   return box;
@@ -49,7 +58,7 @@ std::optional<Box> BoxOf(const Value& view, const Value& root, const Shape& root
 }  // namespace
 
 bool AreDisjointBoxes(const Value& root, const std::vector<const Value*>& views) {
-  constexpr size_t kMostViews = 64;  // every pair is compared
+  constexpr size_t kMostViews = 1024;  // every pair is compared
   if (views.size() > kMostViews || ElementCount(root.shape) == 0) return false;
   const Shape strides = DenseStrides(root.shape);
   std::vector<Box> boxes;

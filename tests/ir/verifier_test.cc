@@ -150,6 +150,14 @@ TEST(AreDisjointBoxes, NeverWrongAndKnowsParts) {
         view.storage.strides.push_back(step * strides[i]);
         view.shape.push_back(pick(1, (root.shape[i] - 1 - begin) / step + 1));
       }
+      for (size_t i = view.shape.size(); i-- > 1;) {  // neighbours without gaps as one axis
+        Shape& steps = view.storage.strides;
+        if (pick(0, 1) == 0 || steps[i - 1] != steps[i] * view.shape[i]) continue;
+        view.shape[i - 1] *= view.shape[i];
+        steps[i - 1] = steps[i];
+        view.shape.erase(view.shape.begin() + static_cast<int64_t>(i));
+        steps.erase(steps.begin() + static_cast<int64_t>(i));
+      }
       if (pick(0, 3) == 0) {
         std::reverse(view.shape.begin(), view.shape.end());
         std::reverse(view.storage.strides.begin(), view.storage.strides.end());
