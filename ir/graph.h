@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -46,6 +47,9 @@ struct Storage {
   // The type of the elements in the buffer, where that is not the value's: set by the precision
   // pass. A result is rounded to it once, where its group stores it.
   std::optional<ElementType> type;
+  // Axes [first, second) of a constant whose products a contraction sums: it is rounded along them
+  // (ir/rounding.h); 0, 0: to nearest.
+  std::pair<int, int> summed_axes = {0, 0};
   bool operator==(const Storage&) const = default;
 };
 

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "ir/rounding.h"
 #include "support/checked.h"
 #include "support/half.h"
 
@@ -204,8 +205,26 @@ std::vector<uint8_t> StoredConstant(const Value& value) {
   if (value.StoredType() == value.type) {
     return {constant.bytes, constant.bytes + constant.size_bytes};
   }
-  const TensorView view = {value.type, value.shape, constant.bytes};
-  return ConvertTensor(view, value.StoredType()).bytes;
+  const auto [first, end] = value.storage.summed_axes;
+  const auto at = [&](int i) { return value.shape.begin() + i; };
+  const int64_t outer = ElementCount({value.shape.begin(), at(first)});
+  const int64_t summed = ElementCount({at(first), at(end)});
+  const int64_t inner = ElementCount({at(end), value.shape.end()});
+  std::vector<uint8_t> stored(
+      static_cast<size_t>(TypeBytes(value.StoredType(), outer * summed * inner)));
+  // Slice by slice, because constants may be large.
+  std::vector<float> slice(static_cast<size_t>(summed * inner));
+  for (int64_t o = 0; o < outer && !slice.empty(); ++o) {
+    const int64_t begin = o * summed * inner;
+    std::memcpy(slice.data(), constant.bytes + begin * 4, slice.size() * 4);
+    RoundAlong(slice, summed, inner, value.StoredType());
+    const TensorView view = {
+        ElementType::kF32, {summed * inner}, reinterpret_cast<const uint8_t*>(slice.data())};
+    const Tensor converted = ConvertTensor(view, value.StoredType());
+    std::memcpy(stored.data() + TypeBytes(value.StoredType(), begin), converted.bytes.data(),
+                converted.bytes.size());
+  }
+  return stored;
 }
 
 std::optional<int64_t> CheckedElementCount(const Shape& shape) {

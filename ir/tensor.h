@@ -69,7 +69,7 @@ bool IsReadable(ElementType type);
 std::shared_ptr<const Constant> MakeConstant(Tensor tensor);
 // The elements of a constant value; a view without bytes if the value is not constant.
 TensorView ConstantView(const Graph& graph, ValueId id);
-// The bytes of a constant in the type in which it is stored.
+// The bytes of a constant in the type in which it is stored, rounded along its summed axes.
 std::vector<uint8_t> StoredConstant(const Value& value);
 // A dense copy with the elements converted to another readable type.
 Tensor ConvertTensor(const TensorView& tensor, ElementType type);

@@ -87,6 +87,8 @@ void PrintValue(size_t id, const Value& value, std::ostringstream* out) {
     *out << " @ %" << value.storage.root << ' ' << value.storage.offset << ' ';
     PrintList(value.storage.strides, out);
     if (value.storage.type) *out << " as " << TypeName(*value.storage.type);
+    const auto [first, end] = value.storage.summed_axes;
+    if (end > 0) *out << " along " << first << ' ' << end;
   }
   *out << '\n';
 }

@@ -235,6 +235,10 @@ class Parser {
       value.storage.offset = line->Number<int64_t>();
       value.storage.strides = Numbers(line);
       if (line->Take("as ")) value.storage.type = Type(line);
+      if (line->Take("along ")) {
+        value.storage.summed_axes.first = line->Number<int>();
+        value.storage.summed_axes.second = line->Number<int>();
+      }
     }
     graph_.values.push_back(std::move(value));
   }

@@ -86,7 +86,12 @@ class Verifier {
     if (storage.root == kNoValue) return;
     if (!Exists(storage.root)) return Fault(where, ": its root does not exist");
     const Value& root = Of(storage.root);
-    if (root.storage != Storage{storage.root, 0, DenseStrides(root.shape), root.storage.type}) {
+    const auto [first, end] = storage.summed_axes;
+    if (first < 0 || first > end || Idx(end) > value.shape.size()) {
+      Fault(where, ": it is rounded along axes ", first, " to ", end);
+    }
+    if (root.storage != Storage{storage.root, 0, DenseStrides(root.shape), root.storage.type,
+                                root.storage.summed_axes}) {
       Fault(where, ": its root '", root.name, "' is not a dense root");
     }
     if (storage.strides.size() != value.shape.size()) {

@@ -3,6 +3,7 @@
 // What a group computes and another reads is rounded once, where it is stored; so is a constant
 // that only the array reads. Graph inputs and outputs keep the types of the model: the array rounds
 // an operand when it reads one, and a drained tile has the type of the place that it goes to.
+// Constants that a contraction sums over are rounded so that their errors cancel (ir/rounding.h).
 // Accumulators, vector arithmetic and the constants of vector work (bias, scales) stay f32.
 #include <cstring>
 #include <string>
@@ -28,6 +29,28 @@ std::vector<bool> ReadByVectorWork(const Graph& graph) {
     }
   }
   return read;
+}
+
+// Tells constants that contractions read the axes along which they are summed.
+void TellSummedAxes(Graph* graph) {
+  for (const Node& node : graph->nodes) {
+    if (FindOperator(node.op)->kind != OpKind::kContraction) continue;
+    for (size_t i = 0; i < 2; ++i) {
+      Value& value = graph->values[Idx(node.inputs[i])];
+      const int rank = static_cast<int>(value.shape.size());
+      const bool plain = value.constant != nullptr && value.storage.root == node.inputs[i];
+      if (!plain || value.StoredType() == value.type || rank < 2) continue;
+      if (value.storage.summed_axes.second > 0) continue;  // as its first reader has it
+      if (node.op == "MatMul") {
+        const bool last = i == 0 ? GetInt(node.attributes, "trans_a", 0) == 0
+                                 : GetInt(node.attributes, "trans_b", 0) != 0;
+        value.storage.summed_axes =
+            last ? std::pair(rank - 1, rank) : std::pair(rank - 2, rank - 1);
+      } else if (i == 1) {
+        value.storage.summed_axes = {1, rank};  // all but the output channels
+      }
+    }
+  }
 }
 
 }  // namespace
@@ -70,6 +93,7 @@ Status Precision(Graph* graph, const PassOptions& options) {
     }
   }
   graph->array_type = options.precision;
+  TellSummedAxes(graph);
   return {};
 }
 

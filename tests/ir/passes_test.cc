@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/pass.h"
+#include "ir/text.h"
 #include "tests/ir/graph_builder.h"
 
 namespace dla::ir {
@@ -279,6 +280,11 @@ TEST(Precision, StoresHalvesBetweenGroups) {
                                                         {"conv", ElementType::kF16},
                                                         {"soft", ElementType::kF16},
                                                         {"second", ElementType::kF32}}));
+  // The weight's errors cancel along what is summed; the text form keeps that.
+  EXPECT_EQ(graph.values[Idx(graph.nodes[0].inputs[1])].storage.summed_axes, std::pair(1, 4));
+  const auto parsed = ParseGraph(PrintGraph(graph), LargeConstants(graph));
+  ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+  EXPECT_TRUE(SameGraph(graph, *parsed));
   const auto nest = BuildNest(graph, graph.nodes[0]);
   ASSERT_TRUE(nest.ok());
   EXPECT_EQ(nest->operands[Nest::kInput].read_as, ElementType::kF16);
