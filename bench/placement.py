@@ -136,7 +136,7 @@ def contents(schedule, memory):
         whole = (min(m[0] for m in members), max(m[1] for m in members))
         span.update({name: whole for name in cascade["groups"]})
     places, named = [], {}  # (first, end, bytes), address
-    for value in schedule["values"]:
+    for value in sorted(schedule["values"], key=lambda v: v["first_group"]):
         if value["memory"] != memory:
             continue
         old = named.get(value.get("takes_place_of"))
