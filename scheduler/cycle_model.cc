@@ -69,8 +69,10 @@ struct CycleModel::Recurrence {
             store_d2};
   }
 
-  void Shift(int64_t cycles) {
-    bus = std::max(bus, end2) + cycles;
+  // `bus_before` is `bus` at the start of the period that repeats itself: a bus that did not serve
+  // then does not serve from then on, and what a later group prefetches may find it free since.
+  void Shift(int64_t cycles, int64_t bus_before) {
+    if (bus != bus_before) bus += cycles;
     moves = std::max(moves, end2) + cycles;
     end1 += cycles;
     end2 += cycles;
@@ -287,7 +289,7 @@ CycleModel::Step CycleModel::ComputeHere(uint32_t without) {
 // `times` equal steps. Once the state repeats, after one or two steps, all that follows does.
 void CycleModel::Repeat(const Step& step, int64_t times, Recurrence* recurrence) {
   std::array<int64_t, 6> before[2];
-  int64_t end[2] = {};
+  int64_t end[2] = {}, bus[2] = {};
   for (int64_t i = 0; i < times; ++i) {
     recurrence->Advance(step);
     ++steps_walked_;
@@ -297,12 +299,14 @@ void CycleModel::Repeat(const Step& step, int64_t times, Recurrence* recurrence)
     for (const int64_t period : {1, 2}) {
       if (i < period || before[(i - period) % 2] != now) continue;
       const int64_t periods = left / period;
-      recurrence->Shift(periods * (recurrence->end1 - end[(i - period) % 2]));
+      const size_t from = static_cast<size_t>((i - period) % 2);
+      recurrence->Shift(periods * (recurrence->end1 - end[from]), bus[from]);
       i += periods * period;
       break;
     }
     before[i % 2] = now;
     end[i % 2] = recurrence->end1;
+    bus[i % 2] = recurrence->bus;
   }
 }
 

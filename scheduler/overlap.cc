@@ -19,12 +19,6 @@ size_t At(int i) { return static_cast<size_t>(i); }
 // step, and no indices or results of that group are needed for it.
 uint32_t MayBePrefetched(const ir::Graph& graph, const ScheduledGroup& before,
                          const ScheduledGroup& group) {
-  // A prefetch waits for the step credits of the loads before it; a group without loads has none,
-  // so that its prefetch would begin earlier than the recurrence says.
-  const std::vector<Transfer> own = TransfersOf(before.nest, before.mapping);
-  const bool loads = std::any_of(own.begin(), own.end(),
-                                 [](const Transfer& t) { return !t.is_store && !t.is_move; });
-  if (!loads) return 0;
   const uint32_t cut = CutMask(group.nest, group.mapping);
   const ir::ValueId made = RootOf(graph, before.nest.operands.back());
   uint32_t operands = 0;

@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <random>
 
 #include "machine/assembly.h"
 #include "machine/verifier.h"
 #include "tests/end_to_end/compile_run.h"
+#include "tests/ir/graph_builder.h"
 
 namespace dla::testing {
 namespace {
@@ -86,6 +88,87 @@ TEST(Overlap, IsFasterAndAsPredicted) {
   std::printf("%d groups joined, %d with prefetched operands\n", all.joined, all.prefetched);
   EXPECT_GT(all.joined, 20);
   EXPECT_GT(all.prefetched, 20);
+}
+
+// Element-wise groups on what stays on chip, between groups that load something: convolutions,
+// products, additions of an input, copies into another order.
+ir::Graph RandomNeighbours(std::mt19937* random) {
+  const auto pick = [&](int64_t low, int64_t high) {
+    return low + static_cast<int64_t>((*random)() % static_cast<uint64_t>(high - low + 1));
+  };
+  ir::GraphBuilder builder;
+  ir::Shape shape = {1, pick(2, 12), pick(4, 20), pick(4, 20)};
+  ir::ValueId x = builder.Input("x", shape);
+  const int64_t count = pick(3, 8);
+  for (int64_t i = 0; i < count; ++i) {
+    const std::string name = "n" + std::to_string(i);
+    const int64_t form = pick(0, 7);
+    if (form == 0) {
+      const int64_t m = pick(2, 12);
+      const ir::ValueId w =
+          builder.Floats(name + ".w", {m, shape[1], 1, 1}, ir::Pattern(m * shape[1]));
+      x = builder.Node("Conv", name, {x, w});
+      shape[1] = m;
+    } else if (form == 1) {
+      x = builder.Node("Add", name, {x, builder.Input(name + ".in", shape)});
+    } else if (form == 2) {
+      x = builder.Node("Transpose", name, {x}, {{"perm", ir::Shape{0, 1, 3, 2}}});
+      std::swap(shape[2], shape[3]);
+    } else if (form >= 6) {
+      // The second factor's tiles may come over a link.
+      const int64_t n = pick(8, 100);
+      const ir::ValueId in = builder.Input(name + ".in", {1, shape[1], shape[3], n});
+      x = builder.Node("MatMul", name, {x, builder.Node("Abs", name + ".abs", {in})});
+      shape[3] = n;
+    } else {
+      x = builder.Node(form == 3 ? "Abs" : form == 4 ? "Neg" : "Relu", name, {x});
+    }
+  }
+  return builder.Build({x});
+}
+
+bool Loads(const machine::Group& group) {
+  return std::any_of(group.body.begin(), group.body.end(),
+                     [](const machine::Instruction& i) { return i.op == machine::Opcode::kLoad; });
+}
+
+// Also where the group before a prefetch loads nothing, so that no step holds up the load engine.
+TEST(Overlap, RandomNeighboursAsPredicted) {
+  const uint32_t seed = std::random_device()();
+  std::mt19937 random(seed);
+  SCOPED_TRACE(Concat("seed ", seed));
+  int prefetched = 0, behind_no_load = 0;
+  for (int i = 0; i < 120; ++i) {
+    SCOPED_TRACE(Concat("graph ", i));
+    static const char* const kTargets[] = {"edge32", "edge32-unified", "onsram", "meta-df",
+                                           "tpu256"};
+    CompileOptions options = {.target = kTargets[random() % 5], .fuse = random() % 2 == 0};
+    SCOPED_TRACE(options.target);
+    if (options.target == "edge32-unified")
+      options.memories = {Concat("pool=", random() % 40 + 8, "K")};
+    options.schedule.objective = scheduler::Objective::kLatency;
+    options.schedule.cascades = false;
+    const Result<Compiled> compiled = CompileGraph(RandomNeighbours(&random), options);
+    if (!compiled.ok() && compiled.status().code() == ErrorCode::kDoesNotFit) continue;
+    ASSERT_TRUE(compiled.ok()) << compiled.status().message();
+    std::vector<Tensor> inputs;
+    for (const auto& [name, t] : ir::PatternInputs(compiled->graph)) {
+      inputs.push_back({name, t.type, t.shape, t.bytes});
+    }
+    const Result<Outcome> outcome = RunCompiled(*compiled, inputs, {.check = true});
+    ASSERT_TRUE(outcome.ok()) << outcome.status().message();
+    ExpectAsPredicted(*compiled, outcome->result);
+    if (HasFailure()) return;
+    const std::vector<machine::Group>& groups = compiled->program.groups;
+    for (size_t g = 1; g < groups.size(); ++g) {
+      if (groups[g].prefetch.empty()) continue;
+      ++prefetched;
+      if (!Loads(groups[g - 1])) ++behind_no_load;
+    }
+  }
+  std::printf("%d prefetches, %d behind groups that load nothing\n", prefetched, behind_no_load);
+  EXPECT_GT(prefetched, 50);
+  EXPECT_GT(behind_no_load, 10);
 }
 
 class WrongOverlap : public ::testing::Test {
