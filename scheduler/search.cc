@@ -401,7 +401,6 @@ std::optional<SearchResult> SearchMapping(const SearchProblem& problem) {
   const std::optional<ExactResult> exact = SearchExactly(problem);
   std::optional<SearchResult> result;
   const bool random = problem.options.way == SearchWay::kRandom;
-  // What the exact search finds before its budget ends is as good as the quick one's answer.
   if (!exact || (!random && !exact->all_sizes)) result = SearchQuickly(problem);
   if (!exact) return result;
   Certificate certificate = {.proven = exact->proven,

@@ -11,6 +11,7 @@
 #include "scheduler/exact/box_bound.h"
 #include "scheduler/predict.h"
 #include "scheduler/transfers.h"
+#include "support/checked.h"
 #include "support/status.h"
 
 namespace dla::scheduler {
@@ -18,6 +19,10 @@ namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr int64_t kNoLimit = int64_t{1} << 60;
+
+// Searches that end before so many evaluations need no descents; how many there are of them.
+constexpr int64_t kScoutAfter = 2000;
+constexpr int kDescents = 4;
 
 // What is minimised, and what decides between equals.
 struct Value {
@@ -69,9 +74,16 @@ class Minimiser {
     const int64_t walked_before = model_.steps_walked();
     Push(Box{}, 0);
     Dive();
+    bool scouted = false;
     while (!open_.empty()) {
       if (!(open_.top().least < best_)) break;
-      if (spent_ + (model_.steps_walked() - walked_before) / 8 > budget && found_) {
+      const int64_t spent = spent_ + (model_.steps_walked() - walked_before) / 8;
+      if (spent > kScoutAfter && found_ && !scouted) {
+        scouted = true;
+        Scout();
+        continue;
+      }
+      if (spent > budget && found_) {
         least_ = std::min(best_.first, open_.top().least.first);
         ended_ = true;
         return;
@@ -136,15 +148,150 @@ class Minimiser {
     return ValueOf(cost);
   }
 
-  // Bounds the box and keeps it if it may hold something better; its bound.
-  Value Push(const Box& box, int depth) {
+  // The bound of a box.
+  Value BoundOf(const Box& box) {
     bounds_.SetBox(box);
     ++spent_;
-    if (problem_.options.rules.Has(Rule::kCapacity) && !bounds_.Fits()) return {};
     Value least;
     bounds_.ForEachClass([&](const Cost& cost) { least = std::min(least, LeastOf(cost)); });
-    if (least < best_) open_.push({least, depth, spent_, box});
     return least;
+  }
+
+  // Keeps the box if it may hold something better.
+  void Push(const Box& box, int depth) {
+    bounds_.SetBox(box);
+    if (problem_.options.rules.Has(Rule::kCapacity) && !bounds_.Fits()) {
+      ++spent_;
+      return;
+    }
+    const Value least = BoundOf(box);
+    if (least < best_) open_.push({least, depth, spent_, box});
+  }
+
+  // ---- descents to good vectors of sizes ----
+  //
+  // The best of the boxes first says little about where a good mapping is as long as the boxes are
+  // large, and walking bad ones takes the budget. Bounds of single vectors are close to their
+  // costs, so these are followed down, from the best mapping so far and from random vectors.
+
+  void Scout() {
+    std::mt19937_64 random(1);
+    for (int i = 0; i < kDescents; ++i) {
+      std::vector<int64_t> block = i == 0 ? mapping_.block : RandomBlock(&random);
+      Descend(&block);
+      TryBestOrder(BoxOf(block));
+    }
+  }
+
+  // One vector in the order whose bound is least.
+  void TryBestOrder(const Box& box) {
+    bounds_.SetBox(box);
+    configs_.clear();
+    configs_known_ = false;
+    std::vector<int> order = CutLoops();
+    if (nest_.pass_dimension >= 0) {
+      TryOrder(PassOrder(std::move(order)));
+      return;
+    }
+    std::vector<int> best = order;
+    Value least;
+    do {
+      ++spent_;
+      const Value value = LeastOf(bounds_.Bound(bounds_.RepeatsIn(order), 0));
+      if (value < least) least = value, best = order;
+    } while (std::next_permutation(order.begin(), order.end()));
+    TryOrder(best);
+  }
+
+  Box BoxOf(const std::vector<int64_t>& block) const {
+    Box box{};
+    for (size_t d = 0; d < block.size(); ++d) box[d] = bounds_.trees()[d].Find(block[d]);
+    return box;
+  }
+
+  // Infinite if it does not fit.
+  Value ValueAt(const std::vector<int64_t>& block) {
+    const Box box = BoxOf(block);
+    bounds_.SetBox(box);
+    return bounds_.Fits() ? BoundOf(box) : Value();
+  }
+
+  // One that fits if there is one by halving.
+  std::vector<int64_t> RandomBlock(std::mt19937_64* random) {
+    std::vector<int64_t> block;
+    for (const std::vector<int64_t>& sizes : bounds_.sizes().of) {
+      block.push_back(sizes[(*random)() % sizes.size()]);
+    }
+    for (int tries = 0; tries < 64 && !(ValueAt(block) < Value()); ++tries) {
+      const size_t d = (*random)() % block.size();
+      block[d] = SizeAtMost(d, block[d] / 2);
+    }
+    return block;
+  }
+
+  // The largest size of the space that is at most this, else the smallest.
+  int64_t SizeAtMost(size_t d, int64_t size) const {
+    const std::vector<int64_t>& sizes = bounds_.sizes().of[d];
+    const auto above = std::upper_bound(sizes.begin(), sizes.end(), size);
+    return above == sizes.begin() ? sizes.front() : *(above - 1);
+  }
+
+  // Sizes with other numbers of blocks, and the neighbours.
+  std::vector<int64_t> Moves(size_t d, int64_t size) const {
+    const int64_t extent = bounds_.trees()[d].extent();
+    const int64_t count = CeilDiv(extent, size);
+    std::vector<int64_t> moves;
+    for (const int64_t to : {size - 1, size + 1, size / 2, 2 * size, CeilDiv(extent, count + 1),
+                             CeilDiv(extent, std::max<int64_t>(count - 1, 1)), extent}) {
+      const int64_t there = SizeAtMost(d, to);
+      if (there != size && std::find(moves.begin(), moves.end(), there) == moves.end()) {
+        moves.push_back(there);
+      }
+    }
+    return moves;
+  }
+
+  // Changes one size, or one down and another one up, as long as that helps.
+  void Descend(std::vector<int64_t>* block) {
+    Value value = ValueAt(*block);
+    const auto improves = [&](const std::vector<int64_t>& other) {
+      const Value there = ValueAt(other);
+      if (!(there < value)) return false;
+      value = there;
+      *block = other;
+      return true;
+    };
+    for (bool better = true; better;) {
+      better = false;
+      for (size_t d = 0; d < block->size(); ++d) {
+        for (const int64_t size : Moves(d, (*block)[d])) {
+          std::vector<int64_t> other = *block;
+          other[d] = size;
+          better = improves(other) || better;
+        }
+      }
+      if (!better) better = Exchange(*block, improves);
+    }
+  }
+
+  template <typename Improves>
+  bool Exchange(const std::vector<int64_t>& block, const Improves& improves) {
+    const std::vector<int64_t> from = block;
+    for (size_t down = 0; down < from.size(); ++down) {
+      for (const int64_t less : Moves(down, from[down])) {
+        if (less > from[down]) continue;
+        for (size_t up = 0; up < from.size(); ++up) {
+          for (const int64_t more : up == down ? std::vector<int64_t>() : Moves(up, from[up])) {
+            if (more < from[up]) continue;
+            std::vector<int64_t> other = from;
+            other[down] = less;
+            other[up] = more;
+            if (improves(other)) return true;
+          }
+        }
+      }
+    }
+    return false;
   }
 
   // Straight down from the root to one mapping, so that there is something to compare with.

@@ -90,6 +90,30 @@ TEST(Search, LeastTrafficOfSmallLayers) {
   EXPECT_EQ(found->predicted.dram_bus_bytes(), least);
 }
 
+// Layers whose search ends with its budget: what it has found by then is near the bound. Walking
+// the first mappings that come along used up the budget and left some at six times the least.
+TEST(Search, LargeLayersEndNearTheirBounds) {
+  for (const char* name : {"edge32", "edge32-ws", "edge32-is", "onsram"}) {
+    const machine::Target target = *machine::LoadTarget(name, {});
+    for (const auto& [m, c, size] : {std::tuple(64, 64, 224), {128, 128, 256}, {512, 512, 28}}) {
+      const ir::Nest nest = NestOf(
+          {.M = m, .C = c, .E = size, .F = size, .R = 3, .S = 3, .pad = 1, .H = size, .W = size},
+          ElementType::kF32);
+      SCOPED_TRACE(Concat(name, ", M = ", m, ", C = ", c, ", E = F = ", size));
+      SearchProblem problem = ProblemOf(nest, target);
+      problem.objective = Objective::kLatency;
+      const auto fastest = SearchMapping(problem);
+      ASSERT_TRUE(fastest.has_value());
+      const auto cycles = static_cast<double>(fastest->predicted.cycles);
+      EXPECT_LE(cycles, 1.15 * fastest->certificate.least);
+      problem.objective = Objective::kBalanced;
+      const auto balanced = SearchMapping(problem);
+      ASSERT_TRUE(balanced.has_value());
+      EXPECT_LE(static_cast<double>(balanced->predicted.cycles), 1.1 * cycles);
+    }
+  }
+}
+
 TEST(Search, NothingFitsInNothing) {
   machine::Target target = *machine::LoadTarget("edge32", {});
   for (machine::Memory& memory : target.memories) memory.bytes = 8;
