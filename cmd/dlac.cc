@@ -40,7 +40,7 @@ struct Options {
   std::string target = "edge32";
   std::vector<std::string> memories, dims, shapes, consts;
   std::string optimize = "balanced", residency = "best", fuse = "on", place = "exact",
-              cascades = "on", prefetch = "on";
+              cascades = "on", prefetch = "on", order = "best";
   std::string precision = "f32";
   std::string pins, schedule, use_schedule, report, dump_dir, stop_after, print_target;
   std::string explain;
@@ -124,6 +124,10 @@ void Describe(CLI::App* app, Options* o) {
                   "chains of groups as one loop over stripes: on (default) or off")
       ->type_name("on|off");
   DescribePrefetch(app, o);
+  app->add_option("--order", o->order,
+                  "of groups: graph (as the model has them) or best (default, by cost among those "
+                  "that keep fewer bytes alive)")
+      ->type_name("RULE");
   app->add_option("--place", o->place, "color, best-fit, hill-climb or exact (default)")
       ->type_name("METHOD");
   app->add_option("--fuse", o->fuse, "on (default) or off")->type_name("on|off");
@@ -225,6 +229,7 @@ std::string CommandLineOf(const Options& o) {
   if (o.space != defaults.space) text += " --space " + o.space;
   if (o.buffers != defaults.buffers) text += " --buffers " + o.buffers;
   for (const std::string& rule : o.disabled_rules) text += " --disable-rule " + rule;
+  if (o.order != defaults.order) text += " --order " + o.order;
   if (o.multiply != defaults.multiply) text += " --multiply " + o.multiply;
   if (o.search_budget != defaults.search_budget) {
     text += " --search-budget " + std::to_string(o.search_budget);
@@ -269,6 +274,10 @@ Result<scheduler::ScheduleOptions> ScheduleOptionsOf(const Options& o) {
     return Usage("--prefetch ", o.prefetch, ": on or off expected");
   }
   options.prefetch = o.prefetch == "on";
+  if (o.order != "graph" && o.order != "best") {
+    return Usage("--order ", o.order, ": graph or best expected");
+  }
+  options.order = o.order == "best" ? scheduler::OrderRule::kBest : scheduler::OrderRule::kGraph;
   const auto place = scheduler::ParsePlaceMethod(o.place);
   if (!place) {
     return Usage("--place ", o.place, ": color, best-fit, hill-climb or exact expected");

@@ -8,6 +8,7 @@
 #include "scheduler/engine_choice.h"
 #include "scheduler/given_schedule.h"
 #include "scheduler/objective.h"
+#include "scheduler/order.h"
 #include "scheduler/pins.h"
 #include "scheduler/placement.h"
 #include "scheduler/residency_problem.h"
@@ -25,6 +26,8 @@ struct ScheduleOptions {
   ResidencyPolicy residency = ResidencyPolicy::kBest;
   bool cascades = true;  // --cascades
   bool prefetch = true;  // groups may overlap (overlap.h)
+  // --order: the graph's, or what is cheaper (order.h). A given schedule names its own.
+  OrderRule order = OrderRule::kBest;
   PlacementOptions placement;
   // Values that the user wants on chip; the rest is planned. May be null.
   const Pins* pins = nullptr;
