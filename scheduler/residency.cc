@@ -508,6 +508,8 @@ class Planner {
       const Candidate& c = candidates_[At(i)];
       choice.items.push_back({c.root, {c.first_group, c.end_group}});
     }
+    constexpr size_t kSmall = 100;  // groups; in larger graphs every chain takes long
+    choice.try_every_chain = nests_.size() <= kSmall;
     choice.held = HeldByGroup(result);
     choice.may_be_member = [this](int g) { return GivenFor(At(g)) == nullptr; };
     choice.group_cost = [this](int g, std::span<const Held> held) {
