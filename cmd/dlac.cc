@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cinttypes>
 #include <cstdio>
+#include <deque>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -47,7 +48,7 @@ struct Options {
   std::string search = "exact", space = "all", buffers = "best";
   std::string multiply = "best";
   std::string cache;
-  std::vector<std::string> disabled_rules;
+  std::vector<std::string> disabled_rules, start_from;
   int64_t search_budget = scheduler::SearchOptions().budget;
   size_t top = 5;
   bool check = false, list_targets = false, list_ops = false, no_host = false;
@@ -137,6 +138,10 @@ void Describe(CLI::App* app, Options* o) {
   app->add_option("--schedule", o->schedule, "write the schedule as JSON")->type_name("FILE");
   app->add_option("--use-schedule", o->use_schedule,
                   "take mappings and residents from this schedule, whole or partial")
+      ->type_name("FILE");
+  app->add_option("--start-from", o->start_from,
+                  "take order, cascades and residents of this schedule, perhaps of another target, "
+                  "where they cost less; may be given several times")
       ->type_name("FILE");
   app->add_option("--report", o->report, "print a report: text, json or csv")->type_name("FORM");
   app->add_option("--top", o->top, "how many groups worth attention the report names (default 5)")
@@ -372,6 +377,12 @@ Status Compile(const Options& o) {
     DLA_ASSIGN_OR_RETURN(given, ReadGiven(o.use_schedule));
     options.given = &given;
   }
+  std::deque<scheduler::GivenSchedule> starts;
+  for (const std::string& path : o.start_from) {
+    if (options.given != nullptr) return Usage("--start-from: --use-schedule says what to do");
+    DLA_ASSIGN_OR_RETURN(starts.emplace_back(), ReadGiven(path));
+    options.starts.push_back(&starts.back());
+  }
   scheduler::Pins pins;
   if (!o.pins.empty()) {
     DLA_ASSIGN_OR_RETURN(pins, ReadPins(o.pins));
@@ -392,6 +403,9 @@ Status Compile(const Options& o) {
   if (!schedule.ok()) return schedule.status().At(o.model);
   if (const std::string other = scheduler::OtherBuffers(*schedule); !other.empty()) {
     std::fputs(Concat("dlac: warning: ", o.model, ": ", other, "\n").c_str(), stderr);
+  }
+  for (const std::string& warning : schedule->warnings) {
+    std::fputs(Concat("dlac: warning: ", o.model, ": ", warning, "\n").c_str(), stderr);
   }
   std::string explanation;
   if (!o.explain.empty()) {

@@ -270,11 +270,18 @@ class Planner {
       if (it != whole_in.end()) resident_in[o] = it->second;
     }
     const GivenMapping* given = GivenFor(g);
-    if (given != nullptr) return Resolve(*given, g, resident_in, reserved);
+    if (given != nullptr && !rules_.given_is_start) {
+      return Resolve(*given, g, resident_in, reserved);
+    }
     for (size_t m = 0; m < reserved.size(); ++m) {
       if (reserved[m] > UsableBytes(searcher_.target().memories[m])) return nullptr;
     }
-    return costs_.Find(g, resident_in, reserved);
+    const SearchResult* found = costs_.Find(g, resident_in, reserved);
+    if (given == nullptr) return found;
+    const SearchResult* start = Resolve(*given, g, resident_in, reserved);
+    given_fault_ = Status();
+    if (start == nullptr || found == nullptr) return start == nullptr ? found : start;
+    return Cost(group, start->predicted) < Cost(group, found->predicted) ? start : found;
   }
 
   const GivenMapping* GivenFor(size_t g) const {

@@ -131,6 +131,7 @@ struct Schedule {
   ResidencySummary residency;
   OrderSummary order;
   std::vector<DramRegion> regions;
+  std::vector<std::string> warnings;  // what was asked for and could not be had
 };
 
 // A half-open interval of groups.

@@ -226,15 +226,17 @@ double TotalCost(const Schedule& schedule) {
   return cost;
 }
 
-// The schedule of the groups in the order of the graph's nodes.
+// The schedule of the groups in the order of the graph's nodes; as `start` has it, if not null.
 Result<Schedule> ScheduleInOrder(const ir::Graph& graph, const std::vector<ir::Nest>& nests,
-                                 const ScheduleOptions& options, Searcher* searcher) {
+                                 const ScheduleOptions& options, const GivenSchedule* start,
+                                 Searcher* searcher) {
   const machine::Target& target = searcher->target();
   ResidencyRules rules = {
       .options = {.policy = options.residency},
       .cascades = options.cascades && options.search.buffers == BufferRule::kBest,
       .pins = options.pins,
-      .given = options.given};
+      .given = start == nullptr ? options.given : start,
+      .given_is_start = start != nullptr};
   while (true) {
     Result<ResidencyPlan> plan = PlanResidency(graph, nests, rules, searcher, options.progress);
     if (!plan.ok()) {
@@ -271,18 +273,14 @@ class OrderTrial {
 
   // An order other than the first may fail: then it is none.
   Status Try(const std::vector<int>& order) {
-    ordered_.nodes = InOrder(graph_.nodes, order);
-    Result<Schedule> schedule =
-        ScheduleInOrder(ordered_, InOrder(nests_, order), options_, &searcher_);
-    if (!schedule.ok()) return tried_.empty() ? schedule.status() : Status();
-    tried_.push_back({.order = order, .cost = std::vector<double>(order.size())});
-    for (size_t i = 0; i < order.size(); ++i) {
-      tried_.back().cost[At(order[i])] = CostOf(schedule->groups[i], *schedule);
-    }
-    if (tried_.size() > 1 && TotalCost(*schedule) >= TotalCost(best_)) return Status();
-    best_ = std::move(*schedule);
-    best_order_ = order;
-    return Status();
+    const Status status = TryFrom(nullptr, order);
+    return tried_.empty() ? status : Status();
+  }
+
+  // With the cascades and residents of `start`; if they are impossible here, that is told.
+  void TryStart(const GivenSchedule& start, const std::vector<int>& order) {
+    const Status status = TryFrom(&start, order);
+    if (!status.ok()) warnings_.push_back(status.At("--start-from is left out").message());
   }
 
   const std::vector<TriedOrder>& tried() const { return tried_; }
@@ -297,10 +295,26 @@ class OrderTrial {
     DLA_RETURN_IF_ERROR(LayOutDram(ordered_, &best_));
     const std::string faults = VerifySchedule(best_);
     DLA_CHECK(faults.empty(), "schedule: ", faults);
+    best_.warnings = std::move(warnings_);
     return std::move(best_);
   }
 
  private:
+  Status TryFrom(const GivenSchedule* start, const std::vector<int>& order) {
+    ordered_.nodes = InOrder(graph_.nodes, order);
+    Result<Schedule> schedule =
+        ScheduleInOrder(ordered_, InOrder(nests_, order), options_, start, &searcher_);
+    if (!schedule.ok()) return schedule.status();
+    tried_.push_back({.order = order, .cost = std::vector<double>(order.size())});
+    for (size_t i = 0; i < order.size(); ++i) {
+      tried_.back().cost[At(order[i])] = CostOf(schedule->groups[i], *schedule);
+    }
+    if (tried_.size() > 1 && TotalCost(*schedule) >= TotalCost(best_)) return Status();
+    best_ = std::move(*schedule);
+    best_order_ = order;
+    return Status();
+  }
+
   const ir::Graph& graph_;
   const std::vector<ir::Nest>& nests_;
   const ScheduleOptions& options_;
@@ -309,6 +323,7 @@ class OrderTrial {
   std::vector<TriedOrder> tried_;
   Schedule best_;
   std::vector<int> best_order_;
+  std::vector<std::string> warnings_;
 };
 
 Result<Schedule> ScheduleOn(const machine::Target& target, const ir::Graph& graph,
@@ -324,6 +339,10 @@ Result<Schedule> ScheduleOn(const machine::Target& target, const ir::Graph& grap
     return trial.Finish(problem);
   }
   DLA_RETURN_IF_ERROR(trial.Try(GraphOrder(nests.size())));
+  for (const GivenSchedule* start : options.starts) {
+    DLA_ASSIGN_OR_RETURN(const std::vector<int> order, GivenOrder(graph, problem, *start));
+    trial.TryStart(*start, order);
+  }
   // Where nothing stays on chip, any order is as good as the graph's.
   if (options.order == OrderRule::kGraph || options.residency == ResidencyPolicy::kNone) {
     return trial.Finish(problem);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <vector>
 
 #include "ir/graph.h"
 #include "machine/target.h"
@@ -33,6 +34,10 @@ struct ScheduleOptions {
   const Pins* pins = nullptr;
   // Mappings and residents that the user gives (whole or partial); may be null.
   const GivenSchedule* given = nullptr;
+  // Schedules (of other targets, perhaps) whose order, cascades and residents are tried, too, each
+  // group with its mapping there or the one found here, whichever is cheaper: the result costs no
+  // more than any of these. Only without `given`.
+  std::vector<const GivenSchedule*> starts;
   // Called before each group is mapped, and at the end with done == groups; may be empty.
   std::function<void(size_t done, size_t groups)> progress;
 };

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "ir/evaluate.h"
+#include "machine/target_file.h"
 #include "scheduler/given_schedule.h"
 #include "scheduler/residency.h"
 #include "scheduler/schedule_json.h"
@@ -133,6 +134,71 @@ TEST(Order, BestIsNeverDearerAndComputesTheSame) {
   std::printf("%d of %d in another order\n", reordered, compared);
   EXPECT_GT(compared, 40);
   EXPECT_GT(reordered, 5);
+}
+
+// The file of a schedule with other names of scratchpads.
+Result<scheduler::GivenSchedule> Renamed(const Compiled& compiled, const std::string& from,
+                                         const std::string& to) {
+  std::string json = scheduler::ScheduleJson(compiled.graph, compiled.schedule);
+  for (size_t at = json.find(from); at != std::string::npos; at = json.find(from, at + 1)) {
+    json.replace(at, from.size(), to);
+  }
+  return scheduler::ParseGivenSchedule(json);
+}
+
+// A schedule for two scratchpads is one for a single scratchpad of their size: told of it, the
+// compiler never makes a dearer one, whatever policy it has of its own; nor one that runs
+// otherwise.
+TEST(Start, NeverDearerThanWhatItStartsFrom) {
+  const uint32_t seed = std::random_device()();
+  std::printf("seed %u\n", seed);
+  SCOPED_TRACE(Concat("seed ", seed));
+  std::mt19937 random(seed);
+  int compared = 0, won = 0, left_out = 0;
+  const Result<machine::Target> base = machine::LoadTarget("edge32-unified", {});
+  ASSERT_TRUE(base.ok());
+  for (int run = 0; run < 20; ++run) {
+    SCOPED_TRACE(Concat("graph ", run));
+    const ir::Graph graph = RandomBranches(&random);
+    machine::Target one = *base, two = *base;
+    const int64_t half = 16 * (60 + static_cast<int64_t>(random() % 400));
+    one.memories[0].bytes = 2 * half;
+    one.memories[0].energy_pj_per_byte = two.memories[0].energy_pj_per_byte = 1;
+    two.memories[0].bytes = half;
+    two.memories.push_back(two.memories[0]);
+    two.memories[1].name = "other";
+    CompileOptions options = {.machine = two};
+    options.schedule.objective =
+        run % 2 == 0 ? scheduler::Objective::kTraffic : scheduler::Objective::kEnergy;
+    options.schedule.search.budget = 2'000;
+    options.schedule.prefetch = false;
+    const Result<Compiled> finer = CompileGraph(graph, options);
+    if (!finer.ok()) continue;
+    const auto start = Renamed(*finer, "\"other\"", "\"pool\"");
+    ASSERT_TRUE(start.ok()) << start.status().message();
+    options.machine = one;
+    // A poor policy is put to the test more often than the best.
+    if (run % 3 != 0) options.schedule.residency = scheduler::ResidencyPolicy::kOneStep;
+    const Result<Compiled> plain = CompileGraph(graph, options);
+    options.schedule.starts = {&*start};
+    const Result<Compiled> told = CompileGraph(graph, options);
+    ASSERT_TRUE(told.ok()) << told.status().message();
+    ASSERT_TRUE(plain.ok());
+    left_out += static_cast<int>(told->schedule.warnings.size());
+    if (told->schedule.warnings.empty()) {
+      EXPECT_LE(CostOf(told->schedule), CostOf(finer->schedule) * (1 + 1e-12));
+    }
+    EXPECT_LE(CostOf(told->schedule), CostOf(plain->schedule));
+    ++compared;
+    if (CostOf(told->schedule) == CostOf(plain->schedule)) continue;
+    ++won;
+    ExpectRuns(*told, random());
+    if (HasFailure()) return;
+  }
+  std::printf("%d of %d cheaper with a start, %d impossible\n", won, compared, left_out);
+  EXPECT_LE(left_out, 3);
+  EXPECT_GT(compared, 10);
+  EXPECT_GT(won, 2);
 }
 
 }  // namespace
