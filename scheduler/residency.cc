@@ -278,10 +278,24 @@ class Planner {
     }
     const SearchResult* found = costs_.Find(g, resident_in, reserved);
     if (given == nullptr) return found;
-    const SearchResult* start = Resolve(*given, g, resident_in, reserved);
+    const SearchResult* start = Resolve(InOnePlace(*given, nest), g, resident_in, reserved);
     given_fault_ = Status();
     if (start == nullptr || found == nullptr) return start == nullptr ? found : start;
     return Cost(group, start->predicted) < Cost(group, found->predicted) ? start : found;
+  }
+
+  // A mapping for a finer cut: what two scratchpads held for each other may be in one now.
+  static GivenMapping InOnePlace(GivenMapping given, const ir::Nest& nest) {
+    for (GivenMapping::Place& place : given.operands) {
+      if (place.buffers == "moved" && place.from == place.memory) place.buffers = "resident";
+    }
+    if (nest.anchor != ir::Anchor::kContraction || given.operands.size() < 2) return given;
+    GivenMapping::Place& output = given.operands[given.operands.size() - 2];
+    const bool is_tile = output.buffers == "single" || output.buffers == "double";
+    if (is_tile && output.memory == given.operands.back().memory) {
+      output.buffers = "drained in place";
+    }
+    return given;
   }
 
   const GivenMapping* GivenFor(size_t g) const {

@@ -305,11 +305,13 @@ class OrderTrial {
     Result<Schedule> schedule =
         ScheduleInOrder(ordered_, InOrder(nests_, order), options_, start, &searcher_);
     if (!schedule.ok()) return schedule.status();
-    tried_.push_back({.order = order, .cost = std::vector<double>(order.size())});
-    for (size_t i = 0; i < order.size(); ++i) {
-      tried_.back().cost[At(order[i])] = CostOf(schedule->groups[i], *schedule);
+    if (start == nullptr) {
+      tried_.push_back({.order = order, .cost = std::vector<double>(order.size())});
+      for (size_t i = 0; i < order.size(); ++i) {
+        tried_.back().cost[At(order[i])] = CostOf(schedule->groups[i], *schedule);
+      }
     }
-    if (tried_.size() > 1 && TotalCost(*schedule) >= TotalCost(best_)) return Status();
+    if (!best_order_.empty() && TotalCost(*schedule) >= TotalCost(best_)) return Status();
     best_ = std::move(*schedule);
     best_order_ = order;
     return Status();

@@ -163,13 +163,14 @@ TEST(Start, NeverDearerThanWhatItStartsFrom) {
     machine::Target one = *base, two = *base;
     const int64_t half = 16 * (60 + static_cast<int64_t>(random() % 400));
     one.memories[0].bytes = 2 * half;
-    one.memories[0].energy_pj_per_byte = two.memories[0].energy_pj_per_byte = 1;
     two.memories[0].bytes = half;
     two.memories.push_back(two.memories[0]);
     two.memories[1].name = "other";
     CompileOptions options = {.machine = two};
-    options.schedule.objective =
-        run % 2 == 0 ? scheduler::Objective::kTraffic : scheduler::Objective::kEnergy;
+    options.schedule.objective = scheduler::Objective::kTraffic;
+    // Tiles of cascades are laid out anew, and other nests have other mappings.
+    options.schedule.cascades = false;
+    options.schedule.multiply = scheduler::MultiplyBy::kArray;
     options.schedule.search.budget = 2'000;
     options.schedule.prefetch = false;
     const Result<Compiled> finer = CompileGraph(graph, options);
@@ -186,7 +187,7 @@ TEST(Start, NeverDearerThanWhatItStartsFrom) {
     ASSERT_TRUE(plain.ok());
     left_out += static_cast<int>(told->schedule.warnings.size());
     if (told->schedule.warnings.empty()) {
-      EXPECT_LE(CostOf(told->schedule), CostOf(finer->schedule) * (1 + 1e-12));
+      EXPECT_LE(Totals(told->schedule).dram_bus_bytes(), Totals(finer->schedule).dram_bus_bytes());
     }
     EXPECT_LE(CostOf(told->schedule), CostOf(plain->schedule));
     ++compared;
