@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cinttypes>
 #include <cstdio>
+#include <deque>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -40,14 +41,14 @@ struct Options {
   std::string target = "edge32";
   std::vector<std::string> memories, dims, shapes, consts;
   std::string optimize = "balanced", residency = "best", fuse = "on", place = "exact",
-              cascades = "on", prefetch = "on";
+              cascades = "on", prefetch = "on", order = "best";
   std::string precision = "f32";
   std::string pins, schedule, use_schedule, report, dump_dir, stop_after, print_target;
   std::string explain;
   std::string search = "exact", space = "all", buffers = "best";
   std::string multiply = "best";
   std::string cache;
-  std::vector<std::string> disabled_rules;
+  std::vector<std::string> disabled_rules, start_from;
   int64_t search_budget = scheduler::SearchOptions().budget;
   size_t top = 5;
   bool check = false, list_targets = false, list_ops = false, no_host = false;
@@ -124,6 +125,10 @@ void Describe(CLI::App* app, Options* o) {
                   "chains of groups as one loop over stripes: on (default) or off")
       ->type_name("on|off");
   DescribePrefetch(app, o);
+  app->add_option("--order", o->order,
+                  "of groups: graph (as the model has them) or best (default, by cost among those "
+                  "that keep fewer bytes alive)")
+      ->type_name("RULE");
   app->add_option("--place", o->place, "color, best-fit, hill-climb or exact (default)")
       ->type_name("METHOD");
   app->add_option("--fuse", o->fuse, "on (default) or off")->type_name("on|off");
@@ -133,6 +138,10 @@ void Describe(CLI::App* app, Options* o) {
   app->add_option("--schedule", o->schedule, "write the schedule as JSON")->type_name("FILE");
   app->add_option("--use-schedule", o->use_schedule,
                   "take mappings and residents from this schedule, whole or partial")
+      ->type_name("FILE");
+  app->add_option("--start-from", o->start_from,
+                  "take order, cascades and residents of this schedule, perhaps of another target, "
+                  "where they cost less; may be given several times")
       ->type_name("FILE");
   app->add_option("--report", o->report, "print a report: text, json or csv")->type_name("FORM");
   app->add_option("--top", o->top, "how many groups worth attention the report names (default 5)")
@@ -225,6 +234,7 @@ std::string CommandLineOf(const Options& o) {
   if (o.space != defaults.space) text += " --space " + o.space;
   if (o.buffers != defaults.buffers) text += " --buffers " + o.buffers;
   for (const std::string& rule : o.disabled_rules) text += " --disable-rule " + rule;
+  if (o.order != defaults.order) text += " --order " + o.order;
   if (o.multiply != defaults.multiply) text += " --multiply " + o.multiply;
   if (o.search_budget != defaults.search_budget) {
     text += " --search-budget " + std::to_string(o.search_budget);
@@ -269,6 +279,10 @@ Result<scheduler::ScheduleOptions> ScheduleOptionsOf(const Options& o) {
     return Usage("--prefetch ", o.prefetch, ": on or off expected");
   }
   options.prefetch = o.prefetch == "on";
+  if (o.order != "graph" && o.order != "best") {
+    return Usage("--order ", o.order, ": graph or best expected");
+  }
+  options.order = o.order == "best" ? scheduler::OrderRule::kBest : scheduler::OrderRule::kGraph;
   const auto place = scheduler::ParsePlaceMethod(o.place);
   if (!place) {
     return Usage("--place ", o.place, ": color, best-fit, hill-climb or exact expected");
@@ -363,6 +377,12 @@ Status Compile(const Options& o) {
     DLA_ASSIGN_OR_RETURN(given, ReadGiven(o.use_schedule));
     options.given = &given;
   }
+  std::deque<scheduler::GivenSchedule> starts;
+  for (const std::string& path : o.start_from) {
+    if (options.given != nullptr) return Usage("--start-from: --use-schedule says what to do");
+    DLA_ASSIGN_OR_RETURN(starts.emplace_back(), ReadGiven(path));
+    options.starts.push_back(&starts.back());
+  }
   scheduler::Pins pins;
   if (!o.pins.empty()) {
     DLA_ASSIGN_OR_RETURN(pins, ReadPins(o.pins));
@@ -383,6 +403,9 @@ Status Compile(const Options& o) {
   if (!schedule.ok()) return schedule.status().At(o.model);
   if (const std::string other = scheduler::OtherBuffers(*schedule); !other.empty()) {
     std::fputs(Concat("dlac: warning: ", o.model, ": ", other, "\n").c_str(), stderr);
+  }
+  for (const std::string& warning : schedule->warnings) {
+    std::fputs(Concat("dlac: warning: ", o.model, ": ", warning, "\n").c_str(), stderr);
   }
   std::string explanation;
   if (!o.explain.empty()) {

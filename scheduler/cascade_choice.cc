@@ -9,6 +9,9 @@ namespace {
 
 size_t At(int i) { return static_cast<size_t>(i); }
 
+// Up to so many lines, stripes of every height are tried.
+constexpr int64_t kFewLines = 16;
+
 class Chooser {
  public:
   explicit Chooser(const CascadeChoice& choice) : choice_(choice) {}
@@ -63,6 +66,7 @@ class Chooser {
   // Is there something to win at one of the ends: a value that does not stay whole today, or one
   // that the first group moves more than once (a cascade loads each line once)?
   bool IsWorthTrying(GroupSpan groups) const {
+    if (choice_.try_every_chain) return true;
     const auto is_lost = [&](int writer, int reader) {
       const std::vector<Held>& held = choice_.held[At(reader)];
       return std::none_of(held.begin(), held.end(), [&](const Held& h) {
@@ -98,9 +102,19 @@ class Chooser {
     return across;
   }
 
+  // Heights of stripes, the highest first: all of few lines, else those that part the lines evenly.
+  static std::vector<int64_t> HeightsOf(int64_t extent) {
+    std::vector<int64_t> heights;
+    for (int64_t count = 2; count <= extent; ++count) {
+      const int64_t lines = extent <= kFewLines ? extent + 1 - count : CeilDiv(extent, count);
+      if (heights.empty() || heights.back() != lines) heights.push_back(lines);
+    }
+    return heights;
+  }
+
   // The stripes at which the cascade costs least, and that cost.
   double BestLines(Segment* segment) const {
-    constexpr int kFitting = 3;  // that are compared, the widest first
+    constexpr int kFitting = 3;  // that are compared, where there are many lines
     int64_t extent = 0;
     for (const ir::Dimension& d : choice_.nests[At(segment->groups.end - 1)].dimensions) {
       if (d.name == "E") extent = d.extent;
@@ -109,16 +123,13 @@ class Chooser {
     double best = kImpossible;
     Segment tried = *segment;
     int fitting = 0;
-    for (int64_t count = 2; count <= extent && fitting < kFitting; ++count) {
-      const int64_t lines = CeilDiv(extent, count);
-      if (lines == tried.lines) continue;
+    const bool is_few = extent <= kFewLines;
+    for (const int64_t lines : HeightsOf(extent)) {
       tried.lines = lines;
       const double cost = choice_.cascade_cost(tried, held);
       if (cost == kImpossible) continue;
-      ++fitting;
-      if (cost >= best) continue;
-      best = cost;
-      *segment = tried;
+      if (cost < best) best = cost, *segment = tried;
+      if (++fitting == kFitting && !is_few) break;
     }
     return best;
   }

@@ -51,6 +51,9 @@ struct CascadeChoice {
   std::function<bool(int group)> may_be_member;
   std::function<double(int group, std::span<const Held>)> group_cost;
   std::function<double(const Segment&, std::span<const Held>)> cascade_cost;
+  // Else only those that win something at one of their ends: a value that does not stay whole, or
+  // one that their first group moves more than once.
+  bool try_every_chain = false;
   // Does the group, alone, move something more than once?
   std::function<bool(int group, std::span<const Held>)> moves_again;
 };

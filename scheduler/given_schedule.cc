@@ -256,6 +256,7 @@ Result<GivenSchedule> ParseGivenSchedule(std::string_view text) {
         return Malformed("groups: an entry has no name");
       }
       const std::string name = group["name"].get<std::string>();
+      given.order.push_back(name);
       if (!group.contains("mapping")) continue;
       Result<GivenMapping> mapping = ParseMapping(group["mapping"]);
       if (!mapping.ok()) return mapping.status().At("group '" + name + "': mapping");

@@ -2,9 +2,9 @@
 //
 // If it has `cascades`, exactly these groups run as loops over stripes, whatever their mappings in
 // the file. Groups are found by name. A group that is listed with a mapping gets it; all others are
-// searched. If the file has `values`, exactly these stay on chip; if it has none, residency is
-// planned as usual. Everything else in the file (predictions, addresses) is ignored: it follows
-// from these.
+// searched. Groups run in the order of the file, if it lists all of them. If the file has `values`,
+// exactly these stay on chip; if it has none, residency is planned as usual. Everything else in the
+// file (predictions, addresses) is ignored: it follows from these.
 #pragma once
 
 #include <cstdint>
@@ -38,6 +38,7 @@ struct GivenCascade {
 };
 
 struct GivenSchedule {
+  std::vector<std::string> order;  // names of all groups that it lists, as it lists them
   std::map<std::string, GivenMapping> groups;
   // Value and scratchpad; none: residency is planned.
   std::optional<std::map<std::string, std::string>> values;

@@ -270,11 +270,32 @@ class Planner {
       if (it != whole_in.end()) resident_in[o] = it->second;
     }
     const GivenMapping* given = GivenFor(g);
-    if (given != nullptr) return Resolve(*given, g, resident_in, reserved);
+    if (given != nullptr && !rules_.given_is_start) {
+      return Resolve(*given, g, resident_in, reserved);
+    }
     for (size_t m = 0; m < reserved.size(); ++m) {
       if (reserved[m] > UsableBytes(searcher_.target().memories[m])) return nullptr;
     }
-    return costs_.Find(g, resident_in, reserved);
+    const SearchResult* found = costs_.Find(g, resident_in, reserved);
+    if (given == nullptr) return found;
+    const SearchResult* start = Resolve(InOnePlace(*given, nest), g, resident_in, reserved);
+    given_fault_ = Status();
+    if (start == nullptr || found == nullptr) return start == nullptr ? found : start;
+    return Cost(group, start->predicted) < Cost(group, found->predicted) ? start : found;
+  }
+
+  // A mapping for a finer cut: what two scratchpads held for each other may be in one now.
+  static GivenMapping InOnePlace(GivenMapping given, const ir::Nest& nest) {
+    for (GivenMapping::Place& place : given.operands) {
+      if (place.buffers == "moved" && place.from == place.memory) place.buffers = "resident";
+    }
+    if (nest.anchor != ir::Anchor::kContraction || given.operands.size() < 2) return given;
+    GivenMapping::Place& output = given.operands[given.operands.size() - 2];
+    const bool is_tile = output.buffers == "single" || output.buffers == "double";
+    if (is_tile && output.memory == given.operands.back().memory) {
+      output.buffers = "drained in place";
+    }
+    return given;
   }
 
   const GivenMapping* GivenFor(size_t g) const {
@@ -508,6 +529,8 @@ class Planner {
       const Candidate& c = candidates_[At(i)];
       choice.items.push_back({c.root, {c.first_group, c.end_group}});
     }
+    constexpr size_t kSmall = 100;  // groups; in larger graphs every chain takes long
+    choice.try_every_chain = nests_.size() <= kSmall;
     choice.held = HeldByGroup(result);
     choice.may_be_member = [this](int g) { return GivenFor(At(g)) == nullptr; };
     choice.group_cost = [this](int g, std::span<const Held> held) {

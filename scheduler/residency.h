@@ -38,6 +38,9 @@ struct ResidencyRules {
   int cascade_slack = 0;                 // 64ths of a scratchpad that cascades leave free
   const Pins* pins = nullptr;            // values that must stay, or null
   const GivenSchedule* given = nullptr;  // mappings and values that the user gives, or null
+  // A given mapping is one of those to choose from: where another is cheaper, or it is illegal
+  // here, the one that the search finds is taken.
+  bool given_is_start = false;
 };
 
 // kDoesNotFit names the first group for which no mapping fits at all, kUsage what is wrong with a

@@ -114,6 +114,13 @@ struct ResidencySummary {
   TrafficBound bound;
 };
 
+// Most bytes of values that groups make and read alive at one group: in the order of the schedule,
+// and in that of the graph.
+struct OrderSummary {
+  int64_t peak_bytes = 0;
+  int64_t graph_peak_bytes = 0;
+};
+
 struct Schedule {
   machine::Target target;
   Objective objective = Objective::kBalanced;
@@ -122,7 +129,9 @@ struct Schedule {
   std::vector<Cascade> cascades;
   std::vector<Resident> residents;
   ResidencySummary residency;
+  OrderSummary order;
   std::vector<DramRegion> regions;
+  std::vector<std::string> warnings;  // what was asked for and could not be had
 };
 
 // A half-open interval of groups.

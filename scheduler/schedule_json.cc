@@ -43,6 +43,8 @@ class Writer {
       if (resident.over == ir::kNoValue) continue;
       json["values"].back()["takes_place_of"] = NameOf(resident.over);
     }
+    json["order"] = {{"peak_bytes", schedule_.order.peak_bytes},
+                     {"graph_peak_bytes", schedule_.order.graph_peak_bytes}};
     json["residency"] = Residency();
     json["memories"] = Memories();
     json["dram"] = Dram();

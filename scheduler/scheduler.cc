@@ -11,6 +11,7 @@
 #include "ir/op.h"
 #include "scheduler/capacity.h"
 #include "scheduler/dram.h"
+#include "scheduler/order.h"
 #include "scheduler/overlap.h"
 #include "scheduler/phases.h"
 #include "scheduler/placement.h"
@@ -215,26 +216,29 @@ Status TooSmall(const std::vector<ir::Nest>& nests, const machine::Target& targe
                     " has no tile that is small enough; ", WhatWouldFit(nests, target));
 }
 
+double CostOf(const ScheduledGroup& group, const Schedule& schedule) {
+  return AdditiveCost(group.predicted, group.nest, schedule.target, schedule.objective);
+}
+
 double TotalCost(const Schedule& schedule) {
   double cost = 0;
-  for (const ScheduledGroup& group : schedule.groups) {
-    cost += AdditiveCost(group.predicted, group.nest, schedule.target, schedule.objective);
-  }
+  for (const ScheduledGroup& group : schedule.groups) cost += CostOf(group, schedule);
   return cost;
 }
 
-Result<Schedule> ScheduleOn(const machine::Target& target, const ir::Graph& graph,
-                            const ScheduleOptions& options) {
-  Searcher searcher(target, options.objective, options.search, options.cache);
-  DLA_ASSIGN_OR_RETURN(const std::vector<ir::Nest> nests,
-                       BuildNests(graph, options.multiply, &searcher));
+// The schedule of the groups in the order of the graph's nodes; as `start` has it, if not null.
+Result<Schedule> ScheduleInOrder(const ir::Graph& graph, const std::vector<ir::Nest>& nests,
+                                 const ScheduleOptions& options, const GivenSchedule* start,
+                                 Searcher* searcher) {
+  const machine::Target& target = searcher->target();
   ResidencyRules rules = {
       .options = {.policy = options.residency},
       .cascades = options.cascades && options.search.buffers == BufferRule::kBest,
       .pins = options.pins,
-      .given = options.given};
+      .given = start == nullptr ? options.given : start,
+      .given_is_start = start != nullptr};
   while (true) {
-    Result<ResidencyPlan> plan = PlanResidency(graph, nests, rules, &searcher, options.progress);
+    Result<ResidencyPlan> plan = PlanResidency(graph, nests, rules, searcher, options.progress);
     if (!plan.ok()) {
       if (plan.status().code() != ErrorCode::kDoesNotFit) return plan.status();
       return TooSmall(nests, target, plan.status());
@@ -255,13 +259,102 @@ Result<Schedule> ScheduleOn(const machine::Target& target, const ir::Graph& grap
       OverlapGroups(graph, place, &schedule);
     }
     schedule.residency = {.policy = options.residency,
-                          .given_up = static_cast<int>(rules.forbidden.size()),
-                          .bound = BoundTraffic(graph, nests, schedule, options.prefetch)};
-    DLA_RETURN_IF_ERROR(LayOutDram(graph, &schedule));
-    const std::string faults = VerifySchedule(schedule);
-    DLA_CHECK(faults.empty(), "schedule: ", faults);
+                          .given_up = static_cast<int>(rules.forbidden.size())};
     return schedule;
   }
+}
+
+// Schedules in several orders of the groups; the cheapest is kept, of equals the first.
+class OrderTrial {
+ public:
+  OrderTrial(const ir::Graph& graph, const std::vector<ir::Nest>& nests,
+             const ScheduleOptions& options, Searcher* searcher)
+      : graph_(graph), nests_(nests), options_(options), searcher_(*searcher), ordered_(graph) {}
+
+  // An order other than the first may fail: then it is none.
+  Status Try(const std::vector<int>& order) {
+    const Status status = TryFrom(nullptr, order);
+    return tried_.empty() ? status : Status();
+  }
+
+  // With the cascades and residents of `start`; if they are impossible here, that is told.
+  void TryStart(const GivenSchedule& start, const std::vector<int>& order) {
+    const Status status = TryFrom(&start, order);
+    if (!status.ok()) warnings_.push_back(status.At("--start-from is left out").message());
+  }
+
+  const std::vector<TriedOrder>& tried() const { return tried_; }
+
+  // The best schedule, with all that follows from it.
+  Result<Schedule> Finish(const OrderProblem& problem) {
+    best_.order = {.peak_bytes = LiveBytesOf(problem, best_order_).peak,
+                   .graph_peak_bytes = LiveBytesOf(problem, GraphOrder(nests_.size())).peak};
+    ordered_.nodes = InOrder(graph_.nodes, best_order_);
+    best_.residency.bound =
+        BoundTraffic(ordered_, InOrder(nests_, best_order_), best_, options_.prefetch);
+    DLA_RETURN_IF_ERROR(LayOutDram(ordered_, &best_));
+    const std::string faults = VerifySchedule(best_);
+    DLA_CHECK(faults.empty(), "schedule: ", faults);
+    best_.warnings = std::move(warnings_);
+    return std::move(best_);
+  }
+
+ private:
+  Status TryFrom(const GivenSchedule* start, const std::vector<int>& order) {
+    ordered_.nodes = InOrder(graph_.nodes, order);
+    Result<Schedule> schedule =
+        ScheduleInOrder(ordered_, InOrder(nests_, order), options_, start, &searcher_);
+    if (!schedule.ok()) return schedule.status();
+    if (start == nullptr) {
+      tried_.push_back({.order = order, .cost = std::vector<double>(order.size())});
+      for (size_t i = 0; i < order.size(); ++i) {
+        tried_.back().cost[At(order[i])] = CostOf(schedule->groups[i], *schedule);
+      }
+    }
+    if (!best_order_.empty() && TotalCost(*schedule) >= TotalCost(best_)) return Status();
+    best_ = std::move(*schedule);
+    best_order_ = order;
+    return Status();
+  }
+
+  const ir::Graph& graph_;
+  const std::vector<ir::Nest>& nests_;
+  const ScheduleOptions& options_;
+  Searcher& searcher_;
+  ir::Graph ordered_;  // the graph with its nodes in the order of the last trial
+  std::vector<TriedOrder> tried_;
+  Schedule best_;
+  std::vector<int> best_order_;
+  std::vector<std::string> warnings_;
+};
+
+Result<Schedule> ScheduleOn(const machine::Target& target, const ir::Graph& graph,
+                            const ScheduleOptions& options) {
+  Searcher searcher(target, options.objective, options.search, options.cache);
+  DLA_ASSIGN_OR_RETURN(const std::vector<ir::Nest> nests,
+                       BuildNests(graph, options.multiply, &searcher));
+  const OrderProblem problem = OrderProblemOf(graph, nests, target);
+  OrderTrial trial(graph, nests, options, &searcher);
+  if (options.given != nullptr) {
+    DLA_ASSIGN_OR_RETURN(const std::vector<int> order, GivenOrder(graph, problem, *options.given));
+    DLA_RETURN_IF_ERROR(trial.Try(order));
+    return trial.Finish(problem);
+  }
+  DLA_RETURN_IF_ERROR(trial.Try(GraphOrder(nests.size())));
+  for (const GivenSchedule* start : options.starts) {
+    DLA_ASSIGN_OR_RETURN(const std::vector<int> order, GivenOrder(graph, problem, *start));
+    trial.TryStart(*start, order);
+  }
+  // Where nothing stays on chip, any order is as good as the graph's.
+  if (options.order == OrderRule::kGraph || options.residency == ResidencyPolicy::kNone) {
+    return trial.Finish(problem);
+  }
+  for (const std::vector<int>& order : OrdersToTry(problem)) {
+    DLA_RETURN_IF_ERROR(trial.Try(order));
+  }
+  const std::optional<std::vector<int>> mixed = MixOrders(problem, trial.tried());
+  if (mixed) DLA_RETURN_IF_ERROR(trial.Try(*mixed));
+  return trial.Finish(problem);
 }
 
 }  // namespace

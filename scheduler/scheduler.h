@@ -2,12 +2,14 @@
 #pragma once
 
 #include <functional>
+#include <vector>
 
 #include "ir/graph.h"
 #include "machine/target.h"
 #include "scheduler/engine_choice.h"
 #include "scheduler/given_schedule.h"
 #include "scheduler/objective.h"
+#include "scheduler/order.h"
 #include "scheduler/pins.h"
 #include "scheduler/placement.h"
 #include "scheduler/residency_problem.h"
@@ -25,11 +27,17 @@ struct ScheduleOptions {
   ResidencyPolicy residency = ResidencyPolicy::kBest;
   bool cascades = true;  // --cascades
   bool prefetch = true;  // groups may overlap (overlap.h)
+  // --order: the graph's, or what is cheaper (order.h). A given schedule names its own.
+  OrderRule order = OrderRule::kBest;
   PlacementOptions placement;
   // Values that the user wants on chip; the rest is planned. May be null.
   const Pins* pins = nullptr;
   // Mappings and residents that the user gives (whole or partial); may be null.
   const GivenSchedule* given = nullptr;
+  // Schedules (of other targets, perhaps) whose order, cascades and residents are tried, too, each
+  // group with its mapping there or the one found here, whichever is cheaper: the result costs no
+  // more than any of these. Only without `given`.
+  std::vector<const GivenSchedule*> starts;
   // Called before each group is mapped, and at the end with done == groups; may be empty.
   std::function<void(size_t done, size_t groups)> progress;
 };

@@ -229,6 +229,7 @@ TEST(RandomChains, PoliciesAreOrderedAndValuesTakePlaces) {
     options.schedule.objective =
         chain.Pick(0, 1) == 0 ? scheduler::Objective::kLatency : scheduler::Objective::kTraffic;
     options.schedule.cascades = false;
+    options.schedule.order = scheduler::OrderRule::kGraph;  // each policy may have its own
     options.schedule.search.budget = 20'000;
     std::map<ResidencyPolicy, double> costs;
     for (const ResidencyPolicy policy :
