@@ -54,7 +54,7 @@ Result<std::vector<ir::Nest>> BuildNests(const ir::Graph& graph, MultiplyBy mult
 }
 
 std::vector<ScheduledGroup> MakeGroups(const ir::Graph& graph, const std::vector<ir::Nest>& nests,
-                                       const ResidencyPlan& plan) {
+                                       const machine::Target& target, const ResidencyPlan& plan) {
   std::vector<ScheduledGroup> groups;
   for (size_t g = 0; g < nests.size(); ++g) {
     const ir::Node& node = graph.nodes[g];
@@ -65,6 +65,9 @@ std::vector<ScheduledGroup> MakeGroups(const ir::Graph& graph, const std::vector
                             .mapping = plan.mappings[g]->mapping,
                             .predicted = plan.mappings[g]->predicted};
     group.alone_cycles = group.predicted.cycles;
+    group.steady = LoadsOnce(group.mapping)
+                       ? Predict(group.nest, SteadyMapping(group.mapping), target)
+                       : group.predicted;
     group.compulsory_bytes = CompulsoryBytes(group.nest, group.mapping);
     for (size_t c = 0; c < plan.cascades.size(); ++c) {
       const Cascade& cascade = plan.cascades[c];
@@ -215,10 +218,15 @@ Status TooSmall(const std::vector<ir::Nest>& nests, const machine::Target& targe
                     " has no tile that is small enough; ", WhatWouldFit(nests, target));
 }
 
+// Of an inference, in the mean.
 double TotalCost(const Schedule& schedule) {
   double cost = 0;
+  const auto inferences = static_cast<double>(schedule.residency.inferences);
   for (const ScheduledGroup& group : schedule.groups) {
-    cost += AdditiveCost(group.predicted, group.nest, schedule.target, schedule.objective);
+    const auto of = [&](const machine::Counters& counters) {
+      return AdditiveCost(counters, group.nest, schedule.target, schedule.objective);
+    };
+    cost += of(group.predicted) / inferences + of(group.steady) * (inferences - 1) / inferences;
   }
   return cost;
 }
@@ -231,6 +239,7 @@ Result<Schedule> ScheduleOn(const machine::Target& target, const ir::Graph& grap
   ResidencyRules rules = {
       .options = {.policy = options.residency},
       .cascades = options.cascades && options.search.buffers == BufferRule::kBest,
+      .inferences = options.inferences,
       .pins = options.pins,
       .given = options.given};
   while (true) {
@@ -241,7 +250,7 @@ Result<Schedule> ScheduleOn(const machine::Target& target, const ir::Graph& grap
     }
     Schedule schedule = {
         .target = target, .objective = options.objective, .search = options.search};
-    schedule.groups = MakeGroups(graph, nests, *plan);
+    schedule.groups = MakeGroups(graph, nests, target, *plan);
     for (ScheduledGroup& group : schedule.groups) ListBuffers(target, &group);
     schedule.cascades = plan->cascades;
     schedule.residents = plan->residents;
@@ -255,6 +264,7 @@ Result<Schedule> ScheduleOn(const machine::Target& target, const ir::Graph& grap
       OverlapGroups(graph, place, &schedule);
     }
     schedule.residency = {.policy = options.residency,
+                          .inferences = options.inferences,
                           .given_up = static_cast<int>(rules.forbidden.size()),
                           .bound = BoundTraffic(graph, nests, schedule, options.prefetch)};
     DLA_RETURN_IF_ERROR(LayOutDram(graph, &schedule));
