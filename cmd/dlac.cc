@@ -50,6 +50,7 @@ struct Options {
   std::string cache;
   std::vector<std::string> disabled_rules, start_from;
   int64_t search_budget = scheduler::SearchOptions().budget;
+  int64_t inferences = 1;
   size_t top = 5;
   bool check = false, list_targets = false, list_ops = false, no_host = false;
   bool quiet = false, verbose = false;
@@ -129,6 +130,11 @@ void Describe(CLI::App* app, Options* o) {
                   "of groups: graph (as the model has them) or best (default, by cost among those "
                   "that keep fewer bytes alive)")
       ->type_name("RULE");
+  app->add_option("--inferences", o->inferences,
+                  "how many inferences follow one another (default 1): with more, weights may stay "
+                  "on chip from the first on; dlarun --repeat runs them")
+      ->type_name("N")
+      ->check(CLI::Range(int64_t{1}, int64_t{1000000000}));
   app->add_option("--place", o->place, "color, best-fit, hill-climb or exact (default)")
       ->type_name("METHOD");
   app->add_option("--fuse", o->fuse, "on (default) or off")->type_name("on|off");
@@ -235,6 +241,9 @@ std::string CommandLineOf(const Options& o) {
   if (o.buffers != defaults.buffers) text += " --buffers " + o.buffers;
   for (const std::string& rule : o.disabled_rules) text += " --disable-rule " + rule;
   if (o.order != defaults.order) text += " --order " + o.order;
+  if (o.inferences != defaults.inferences) {
+    text += " --inferences " + std::to_string(o.inferences);
+  }
   if (o.multiply != defaults.multiply) text += " --multiply " + o.multiply;
   if (o.search_budget != defaults.search_budget) {
     text += " --search-budget " + std::to_string(o.search_budget);
@@ -283,6 +292,7 @@ Result<scheduler::ScheduleOptions> ScheduleOptionsOf(const Options& o) {
     return Usage("--order ", o.order, ": graph or best expected");
   }
   options.order = o.order == "best" ? scheduler::OrderRule::kBest : scheduler::OrderRule::kGraph;
+  options.inferences = o.inferences;
   const auto place = scheduler::ParsePlaceMethod(o.place);
   if (!place) {
     return Usage("--place ", o.place, ": color, best-fit, hill-climb or exact expected");

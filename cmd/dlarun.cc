@@ -42,6 +42,7 @@ struct Arguments {
   std::string mode = "both";
   bool check = false, print = false, stats = false, quiet = false, verbose = false;
   std::optional<uint64_t> jitter;
+  int64_t repeat = 1;
 };
 
 void Print(const char* kind, const std::string& message) {
@@ -88,6 +89,11 @@ void Declare(CLI::App* app, Arguments* a) {
   app->add_flag("--check", a->check, "Follow every byte and report reads of wrong tiles");
   app->add_option("--jitter", a->jitter, "Delay engines at random; values must not change")
       ->type_name("SEED");
+  app->add_option("--repeat", a->repeat,
+                  "Run so often in a row, as the same model on further inputs would: weights that "
+                  "were compiled to stay on chip are loaded by the first run; all runs must agree")
+      ->type_name("N")
+      ->check(CLI::Range(int64_t{1}, int64_t{1000000}));
   app->add_flag("--print", a->print,
                 "Print the first elements of each output, and of what was expected");
   app->add_flag("--stats", a->stats, "Print a table of what was counted");
@@ -236,6 +242,7 @@ Result<RunOptions> OptionsOf(const Program& program, const Arguments& a) {
                                           : Mode::kBoth;
   options.check = a.check;
   options.jitter = a.jitter;
+  options.repeat = a.repeat;
   if (!a.quiet && isatty(STDERR_FILENO) != 0) {
     options.progress = [&program](int64_t done, int64_t groups) {
       std::cerr << "\r\033[K";
@@ -307,7 +314,7 @@ Result<RunResult> RunTraced(const Program& program, RunOptions options,
   DLA_ASSIGN_OR_RETURN(const auto trace, dla::runtime::TraceFile::Create(trace_path, program));
   options.trace = [&](const dla::runtime::TraceEvent& event) { trace->Add(event); };
   DLA_ASSIGN_OR_RETURN(RunResult result, dla::runtime::Run(program, options, inputs));
-  DLA_RETURN_IF_ERROR(trace->Commit(result));
+  DLA_RETURN_IF_ERROR(trace->Commit(result, options.repeat));
   return result;
 }
 

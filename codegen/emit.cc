@@ -74,8 +74,11 @@ class ProgramEmitter {
 
   static Status CheckLimits(const scheduler::ScheduledGroup& group) {
     const ir::Nest& nest = group.nest;
-    bool fits = nest.dimensions.size() <= machine::kMaxDims &&
-                nest.operands.size() + 1 <= machine::kMaxOperands &&
+    const auto fills = static_cast<size_t>(
+        std::count_if(group.mapping.operands.begin(), group.mapping.operands.end(),
+                      [](const scheduler::OperandPlace& place) { return place.fill_bytes > 0; }));
+    bool fits = nest.dimensions.size() + fills <= machine::kMaxDims &&
+                nest.operands.size() + 1 + fills <= machine::kMaxOperands &&
                 nest.program.ops.size() <= kMaxMicroOps;
     for (const ir::Operand& operand : nest.operands) {
       fits = fits && operand.axes.size() <= machine::kMaxAxes;
@@ -112,10 +115,15 @@ class ProgramEmitter {
         group.operands.push_back(DescribeSource(g, o));
       }
     }
+    // Then the values that are loaded whole, each as one row of elements.
+    for (int o = 0; o < scheduled.nest.output(); ++o) {
+      if (scheduled.mapping.operands[At(o)].fill_bytes > 0) DescribeFill(g, o, &group);
+    }
     group.joined = scheduled.joined;
     EmitCode(schedule_, scheduled, &group);
     program_.groups.push_back(std::move(group));
     program_.predicted.push_back(scheduled.predicted);
+    if (scheduler::LoadsOnce(schedule_)) program_.steady.push_back(scheduled.steady);
   }
 
   // The axes with the strides of a dense tile.
@@ -152,7 +160,8 @@ class ProgramEmitter {
     const ir::ValueId root = graph_.values[At(operand.value)].storage.root;
     if (group.mapping.operands[At(o)].resident) {
       PlaceResident(g, root, operand, &desc);
-      const bool fills = group.mapping.operands[At(o)].through_dram && o != group.nest.output();
+      const scheduler::OperandPlace& place = group.mapping.operands[At(o)];
+      const bool fills = place.through_dram && o != group.nest.output();
       if (fills && group.mapping.stripe.dimension >= 0) {
         desc.rolling_dims = static_cast<uint16_t>(1u << group.mapping.stripe.dimension);
       }
@@ -204,6 +213,26 @@ class ProgramEmitter {
                                  .pad_value = operand.pad_value};
     PlaceResident(g, graph_.values[At(operand.value)].storage.root, operand, &desc);
     return desc;
+  }
+
+  // All of the value of which operand o is (a part), along a dimension of its own.
+  void DescribeFill(int g, int o, machine::Group* group) const {
+    const scheduler::ScheduledGroup& scheduled = schedule_.groups[At(g)];
+    const scheduler::OperandPlace& place = scheduled.mapping.operands[At(o)];
+    machine::OperandDesc desc = group->operands[At(o)];
+    const int64_t elements = place.fill_bytes / TypeBytes(desc.type, 1);
+    desc.axes = {{.terms = {{static_cast<uint8_t>(group->dims.size()), 1}},
+                  .bound = elements,
+                  .dram_stride = 1,
+                  .local_stride = 1}};
+    desc.address -= TypeBytes(desc.type, desc.dram_base);
+    desc.dram_base = 0;
+    desc.slot_bytes = place.fill_bytes;
+    desc.pad_value = 0;
+    desc.read_as = std::nullopt;
+    desc.once = place.once;
+    group->dims.push_back({Concat("whole ", o), elements, elements, 0});
+    group->operands.push_back(std::move(desc));
   }
 
   // The class under which the group before wrote the value: its scratchpad holds that.

@@ -122,6 +122,18 @@ class GroupEmitter {
         operand == scheduler::kAccumulator ? static_cast<int>(nest_.operands.size()) : operand);
   }
 
+  // What a load of the operand names: where the whole value is loaded, an operand behind the
+  // others.
+  uint8_t LoadedIndex(int operand) const {
+    const auto fills = [&](int o) {
+      return o >= 0 && mapping_.operands[static_cast<size_t>(o)].fill_bytes > 0;
+    };
+    if (!fills(operand)) return OperandIndex(operand);
+    size_t index = group_.operands.size();
+    for (int o = operand; o < nest_.output(); ++o) index -= fills(o) ? size_t{1} : 0;
+    return static_cast<uint8_t>(index);
+  }
+
   // The descriptors of one transfer and the bus instruction that closes it.
   void EmitTransfer(bool is_store, bool overlaps) {
     const Engine engine = is_store ? Engine::kStore : Engine::kLoad;
@@ -132,10 +144,11 @@ class GroupEmitter {
         if (mapping_.order.empty()) continue;
         predicate.not_first = static_cast<uint16_t>(scheduler::CutMask(nest_, mapping_));
       }
-      group_.body.push_back({.op = is_store ? Opcode::kStore : Opcode::kLoad,
-                             .engine = engine,
-                             .predicate = predicate,
-                             .operand = OperandIndex(t.operand)});
+      group_.body.push_back(
+          {.op = is_store ? Opcode::kStore : Opcode::kLoad,
+           .engine = engine,
+           .predicate = predicate,
+           .operand = is_store ? OperandIndex(t.operand) : LoadedIndex(t.operand)});
     }
     // Order of the bus: the D stores of step i-2, the D loads of step i, the S stores of step i-1,
     // the S loads of step i.

@@ -58,8 +58,9 @@ class Assembler {
     if (word == "value") return ValueLine(line);
     if (word == "buffer") return BufferLine(line);
     if (word == "group") return GroupLine(line);
-    if (word == "predicted") return PredictedLine(line);
-    if (word == "traffic" || (word == "memory" && !program_.predicted.empty())) {
+    if (word == "predicted") return PredictedLine(line, &program_.predicted);
+    if (word == "steady") return PredictedLine(line, &program_.steady);
+    if (word == "traffic" || (word == "memory" && counters_ != nullptr)) {
       return CountersLine(word, line);
     }
     if (!group_) return Malformed("'", word, "' is no line of a program");
@@ -282,9 +283,10 @@ class Assembler {
     const bool rolls = line->TakeWord("rolling");
     const bool masked = !rolls || Mask(line, &rolling);
     operand.rolling_dims = static_cast<uint16_t>(rolling);
+    operand.once = line->TakeWord("once");
     return Check(good && masked,
                  "place dense|panels memory \"NAME\" address N slot N ring N generation (D, ...) "
-                 "[resident] [rolling (D, ...)]");
+                 "[resident] [rolling (D, ...)] [once]");
   }
 
   Status DiagonalLine(TextCursor* line, DiagonalDesc* diagonal) {
@@ -369,9 +371,10 @@ class Assembler {
     return true;
   }
 
-  Status PredictedLine(TextCursor* line) {
+  Status PredictedLine(TextCursor* line, std::vector<Counters>* list) {
     group_ = nullptr;
-    Counters& c = program_.predicted.emplace_back();
+    counters_ = list;
+    Counters& c = list->emplace_back();
     return Check(Pairs<10>(line, {{{"cycles", &c.cycles},
                                    {"descriptors", &c.descriptors},
                                    {"move_bytes", &c.move_bytes},
@@ -382,13 +385,13 @@ class Assembler {
                                    {"vector_ops", &c.vector_ops},
                                    {"host_calls", &c.host_calls},
                                    {"host_elements", &c.host_elements}}}),
-                 "predicted cycles=N descriptors=N move_bytes=N macs_array=N macs_vector=N "
+                 "predicted|steady cycles=N descriptors=N move_bytes=N macs_array=N macs_vector=N "
                  "macs_host=N macs_issued=N vector_ops=N host_calls=N host_elements=N");
   }
 
   Status CountersLine(std::string_view word, TextCursor* line) {
-    if (program_.predicted.empty()) return Malformed("'traffic' without 'predicted'");
-    Counters& c = program_.predicted.back();
+    if (counters_ == nullptr) return Malformed("'traffic' without 'predicted'");
+    Counters& c = counters_->back();
     if (word == "memory") {
       Counters::Access& m = c.memory.emplace_back();
       return Check(Pairs<4>(line, {{{"read", &m.read_bytes},
@@ -412,6 +415,7 @@ class Assembler {
   std::string target_text_;
   Group* group_ = nullptr;  // groups only grow at GroupLine, which sets it anew
   std::vector<Instruction>* code_ = nullptr;
+  std::vector<Counters>* counters_ = nullptr;  // to whose last entry lines of counters belong
 };
 
 }  // namespace

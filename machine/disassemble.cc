@@ -63,7 +63,12 @@ class Printer {
     }
     for (const ValueDesc& value : program_.values) PrintValue(value);
     for (size_t g = 0; g < program_.groups.size(); ++g) PrintGroup(g);
-    for (size_t g = 0; g < program_.predicted.size(); ++g) PrintCounters(g);
+    for (size_t g = 0; g < program_.predicted.size(); ++g) {
+      PrintCounters("predicted", g, program_.predicted[g]);
+    }
+    for (size_t g = 0; g < program_.steady.size(); ++g) {
+      PrintCounters("steady", g, program_.steady[g]);
+    }
     return out_.str();
   }
 
@@ -168,7 +173,7 @@ class Printer {
          << o.slot_bytes << " ring " << static_cast<int>(o.ring_slots) << " generation "
          << MaskText(group, o.generation_dims) << (o.resident ? " resident" : "")
          << (o.rolling_dims != 0 ? " rolling " + MaskText(group, o.rolling_dims) : "")
-         << "\n    pad " << NumberText(o.pad_value) << "\n";
+         << (o.once ? " once" : "") << "\n    pad " << NumberText(o.pad_value) << "\n";
     for (const AxisDesc& axis : o.axes) PrintAxis(group, o, axis);
   }
 
@@ -232,9 +237,9 @@ class Printer {
     PrintCode(group, "epilogue", group.epilogue);
   }
 
-  void PrintCounters(size_t index) {
-    const Counters& c = program_.predicted[index];
-    out_ << "\npredicted cycles=" << c.cycles << " descriptors=" << c.descriptors
+  void PrintCounters(const char* word, size_t index, const Counters& c) {
+    out_ << "\n"
+         << word << " cycles=" << c.cycles << " descriptors=" << c.descriptors
          << " move_bytes=" << c.move_bytes << " macs_array=" << c.macs_array
          << " macs_vector=" << c.macs_vector << " macs_host=" << c.macs_host
          << " macs_issued=" << c.macs_issued << " vector_ops=" << c.vector_ops

@@ -68,6 +68,9 @@
 // A packed transfer is one contiguous run. A strided one is as many maximal runs as there are when
 // the axes that are longer than 1 are sorted by dram_stride and neighbours that join are collapsed.
 //
+// Runs. A program may run any number of times in a row, with a barrier in between. What operands
+// that are `once` loaded stays on chip from the first run on, and nothing else is written there.
+//
 // The bus. `load` and `store` add a descriptor to the open transfer of their DMA engine; `bus`
 // closes the transfer and hands it to the DRAM bus with the number (ticket)
 // 4 * (step + lag) + slot. The bus serves the transfers of a group in the order of their tickets:
@@ -245,6 +248,8 @@ struct OperandDesc {
   // A load brings only the lines that the tile of the block before in these dimensions did not
   // have: it fills a resident operand line by line.
   uint16_t rolling_dims = 0;
+  // Loads of it happen in the first run only: what they bring (constants) stays for the later ones.
+  bool once = false;
   bool operator==(const OperandDesc&) const = default;
 
   ElementType ReadType() const { return read_as.value_or(type); }
@@ -324,6 +329,7 @@ struct Program {
   std::vector<Port> inputs, outputs;
   std::vector<Group> groups;
   std::vector<Counters> predicted;  // one a group, what the compiler says it will count
+  std::vector<Counters> steady;     // the same of later runs; empty: they count what the first does
   std::vector<BufferUse> buffers;
   std::vector<ValueDesc> values;  // in the model's order
   // The constant space: bytes of all kConstant regions at their addresses. In a program that was

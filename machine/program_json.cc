@@ -91,6 +91,7 @@ std::string ProgramJson(const Program& program) {
   w.List("outputs", program.outputs, 0, 0, [](W& a, auto& p) { DescribePort(a, p); });
   w.List("groups", program.groups, 0, 0, [](W& a, auto& g) { DescribeGroup(a, g); });
   w.List("predicted", program.predicted, 0, 0, [](W& a, auto& c) { DescribeCounters(a, c); });
+  w.List("steady", program.steady, 0, 0, [](W& a, auto& c) { DescribeCounters(a, c); });
   w.List("buffers", program.buffers, 0, 0, [](W& a, auto& b) { DescribeBuffer(a, b); });
   w.List("values", program.values, 0, 0, [](W& a, auto& v) { DescribeValue(a, v); });
   return w.json().dump(1, ' ', false, Json::error_handler_t::replace) + "\n";

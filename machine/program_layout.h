@@ -129,6 +129,7 @@ void DescribeOperand(A& a, O& o) {
   a.Int("ring slots", o.ring_slots);
   a.Int("generation dimensions", o.generation_dims);
   a.Int("rolling dimensions", o.rolling_dims);
+  a.Bool("loaded once", o.once);
 }
 
 template <typename A, typename M>
@@ -186,7 +187,7 @@ void DescribeGroup(A& a, G& g) {
   a.Bool("joined", g.joined);
   a.List("prefetched operands", g.prefetch, 1, kMaxOperands,
          [](A& b, auto& o) { b.Int("operand", o); });
-  a.List("operands", g.operands, 94, kMaxOperands, [](A& b, auto& o) { DescribeOperand(b, o); });
+  a.List("operands", g.operands, 95, kMaxOperands, [](A& b, auto& o) { DescribeOperand(b, o); });
   a.List("programs", g.programs, 4, kMaxProgramsOfGroup,
          [](A& b, auto& m) { DescribeMicroProgram(b, m); });
   const auto code = [](A& b, auto& i) { DescribeInstruction(b, i); };

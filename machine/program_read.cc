@@ -171,6 +171,8 @@ Status DecodeSection(SectionId id, EncodingReader* reader, Program* program) {
     case SectionId::kPredicted:
       r.List("counters", program->predicted, 240, kMaxGroups,
              [](R& a, auto& x) { DescribeCounters(a, x); });
+      r.List("steady", program->steady, 240, kMaxGroups,
+             [](R& a, auto& x) { DescribeCounters(a, x); });
       break;
     case SectionId::kBuffers:
       r.List("buffers", program->buffers, 29, kMaxBuffers,

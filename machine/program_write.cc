@@ -44,6 +44,7 @@ std::vector<uint8_t> EncodeSection(const Program& program, SectionId id) {
       break;
     case SectionId::kPredicted:
       w.List("counters", program.predicted, 0, 0, [](W& a, auto& c) { DescribeCounters(a, c); });
+      w.List("steady", program.steady, 0, 0, [](W& a, auto& c) { DescribeCounters(a, c); });
       break;
     case SectionId::kBuffers:
       w.List("buffers", program.buffers, 0, 0, [](W& a, auto& b) { DescribeBuffer(a, b); });

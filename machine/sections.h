@@ -8,7 +8,7 @@
 namespace dla::machine {
 
 // The version of the file's format.
-inline constexpr uint16_t kMajorVersion = 5;
+inline constexpr uint16_t kMajorVersion = 6;
 inline constexpr uint16_t kMinorVersion = 0;
 
 enum class SectionId : uint32_t {
@@ -17,7 +17,7 @@ enum class SectionId : uint32_t {
   kRegions = 3,    // DRAM regions
   kPorts = 4,      // inputs, outputs
   kGroups = 5,     // dimensions, operands, micro-programs and code of each group
-  kPredicted = 6,  // counters by group
+  kPredicted = 6,  // counters by group, of the first run and of later ones
   kBuffers = 7,    // lifetimes of on-chip buffers
   kValues = 8,     // what became of the model's values
   kConstants = 9,  // the constant space, as it is

@@ -40,6 +40,7 @@ Status VerifyProgram(const Program& program, int64_t constant_bytes) {
       VerifyGroup(program, g, Concat("group ", g, " '", program.groups[g].name, "'"), &faults);
     }
   }
+  if (faults.count() == 0) VerifyKept(program, &faults);
   return faults.ToStatus();
 }
 

@@ -14,6 +14,9 @@
 //     increase and no two of them are equal, so that the bus order is total;
 //   * what a group prefetches is not stored to by the group before, nor lies where that one's
 //     operands lie; a joined group touches no scratchpad byte that the one before may still store;
+//   * what is loaded in the first run only is constant and lies where nothing else is written, so
+//   that
+//     later runs find it; resident constants and inputs are loaded in the group or before it;
 //   * each token goes from one engine to one other, balances to zero, and no engine waits for ever.
 // Outside the body there are only `wait` and `signal` (nothing else has a step there).
 //

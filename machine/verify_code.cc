@@ -1,4 +1,5 @@
 // Micro-programs and instructions, one by one: form, operands, roles.
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -148,12 +149,18 @@ void CheckArrayTypes(const Context& c, const Instruction& i) {
   }
 }
 
+bool IsLooped(const Group& group, size_t d) {
+  return std::find(group.loops.begin(), group.loops.end(), d) != group.loops.end();
+}
+
 // Every dimension belongs to two or all of input, weight and output.
 void CheckArrayDims(const Context& c, const Instruction& i) {
   const unsigned input = LongDims(c, i.operand), weight = LongDims(c, i.operand2);
   const unsigned output = LongDims(c, i.operand3);
   for (size_t d = 0; d < c.group.dims.size(); ++d) {
     const unsigned uses = (input >> d & 1) + (weight >> d & 1) + (output >> d & 1);
+    // What no role has, and no loop runs over, is the array's no concern (a load may need it).
+    if (uses == 0 && !IsLooped(c.group, d)) continue;
     if (uses < 2 && c.group.dims[d].extent != 1) {
       c.faults->Add(c.where, "dimension '", c.group.dims[d].name,
                     "' belongs to fewer than two of input, weight and output");

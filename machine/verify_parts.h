@@ -32,6 +32,13 @@ void VerifySync(const Group& group, const Group* next, const std::string& where,
 // Both groups' tables are sound.
 void VerifyOverlap(const Program& program, size_t group, const std::string& where, Faults* faults);
 
+// What is loaded once for all runs is constant and nothing else is written there; resident
+// constants and inputs are loaded before they are used. All groups' tables and code are sound.
+void VerifyKept(const Program& program, Faults* faults);
+
+// Do loads or engines write the operand in a step of the group?
+bool IsWritten(const Group& group, size_t operand);
+
 // "operand 3 'conv1.weight'"
 std::string OperandText(const Group& group, int operand);
 

@@ -146,6 +146,19 @@ void VerifyValue(const Program& program, const ValueDesc& value, Faults* faults)
   }
 }
 
+void VerifyPredictions(const Program& program, const std::vector<Counters>& list, const char* where,
+                       Faults* faults) {
+  if (!list.empty() && list.size() != program.groups.size()) {
+    faults->Add(where, "there are ", list.size(), ", and ", program.groups.size(), " groups");
+  }
+  for (const Counters& counters : list) {
+    if (counters.memory.size() == program.target.memories.size()) continue;
+    faults->Add(where, "speak of ", counters.memory.size(), " memories, the target has ",
+                program.target.memories.size());
+    break;
+  }
+}
+
 }  // namespace
 
 void VerifyTables(const Program& program, int64_t constant_bytes, Faults* faults) {
@@ -163,17 +176,8 @@ void VerifyTables(const Program& program, int64_t constant_bytes, Faults* faults
     VerifyValue(program, value, faults);
   }
   // A program may come without predictions.
-  if (!program.predicted.empty() && program.predicted.size() != program.groups.size()) {
-    faults->Add("predicted counters", "there are ", program.predicted.size(), ", and ",
-                program.groups.size(), " groups");
-  }
-  for (const Counters& counters : program.predicted) {
-    if (counters.memory.size() != program.target.memories.size()) {
-      faults->Add("predicted counters", "speak of ", counters.memory.size(),
-                  " memories, the target has ", program.target.memories.size());
-      break;
-    }
-  }
+  VerifyPredictions(program, program.predicted, "predicted counters", faults);
+  VerifyPredictions(program, program.steady, "predicted counters of later runs", faults);
 }
 
 }  // namespace dla::machine

@@ -102,10 +102,10 @@ void ClearTimes(GroupRun* run) {
 
 // Reads the wanted values that are whole after this group.
 void DumpAfter(const Program& program, const RunOptions& options, int32_t group, Storage* values,
-               RunResult* result) {
+               std::vector<Tensor>* dumped) {
   for (size_t i = 0; i < options.dump.size() && values != nullptr; ++i) {
     const machine::ValueDesc& value = program.values[options.dump[i]];
-    if (value.group == group) result->dumped[i] = ReadValue(value, values);
+    if (value.group == group) (*dumped)[i] = ReadValue(value, values);
   }
 }
 
@@ -118,10 +118,16 @@ struct Clock {
 class ProgramRun {
  public:
   ProgramRun(const Program& program, const RunOptions& options, const GroupRunner::Machine& machine,
-             Clock* clock, RunResult* result)
-      : program_(program), options_(options), machine_(machine), clock_(*clock), result_(*result) {}
+             Clock* clock, std::vector<Tensor>* dumped, Counts* result)
+      : program_(program),
+        options_(options),
+        machine_(machine),
+        clock_(*clock),
+        dumped_(*dumped),
+        result_(*result) {}
 
   Status Run() {
+    result_.total.counters.memory.resize(program_.target.memories.size());
     result_.groups.resize(program_.groups.size());
     for (GroupRun& run : result_.groups) {
       run.counters.memory.resize(program_.target.memories.size());
@@ -193,7 +199,7 @@ class ProgramRun {
     SetEnergy(program_.target, &run);
     if (options_.mode == Mode::kFunctional) ClearTimes(&run);
     AddTo(run, &result_.total);
-    DumpAfter(program_, options_, static_cast<int32_t>(g), machine_.storage, &result_);
+    DumpAfter(program_, options_, static_cast<int32_t>(g), machine_.storage, &dumped_);
     if (!options_.progress) return;
     options_.progress(static_cast<int64_t>(g) + 1, static_cast<int64_t>(program_.groups.size()));
   }
@@ -203,8 +209,31 @@ class ProgramRun {
   const GroupRunner::Machine& machine_;
   Clock& clock_;
   Clocks clocks_;
-  RunResult& result_;
+  std::vector<Tensor>& dumped_;
+  Counts& result_;
 };
+
+// Does a run count what the other did? Jitter changes times.
+bool CountAlike(const Counts& a, const Counts& b, bool with_cycles) {
+  for (size_t g = 0; g < a.groups.size(); ++g) {
+    Counters of_a = a.groups[g].counters;
+    if (!with_cycles) of_a.cycles = b.groups[g].counters.cycles;
+    if (!(of_a == b.groups[g].counters)) return false;
+  }
+  return true;
+}
+
+// A later run gives what the first gave, and counts what the second did.
+Status CompareRuns(const RunResult& result, const Counts& counts,
+                   const std::vector<Tensor>& outputs, bool with_cycles, int64_t run) {
+  for (size_t o = 0; o < outputs.size(); ++o) {
+    if (outputs[o].bytes == result.outputs[o].bytes) continue;
+    return Malformed("run ", run, ": output '", outputs[o].name,
+                     "' is not what it was in the first run");
+  }
+  if (!result.steady || CountAlike(counts, *result.steady, with_cycles)) return Status();
+  return Malformed("run ", run, " counts otherwise than the second run");
+}
 
 }  // namespace
 
@@ -229,18 +258,32 @@ Result<RunResult> Run(const Program& program, const RunOptions& options,
     event.end += clock.begin;
     options.trace(event);
   };
-  const GroupRunner::Machine machine = {.datapath = &datapath,
-                                        .storage = values,
-                                        .shadow = shadow ? &*shadow : nullptr,
-                                        .jitter = options.jitter ? &random : nullptr,
-                                        .trace = options.trace ? &trace : nullptr};
-  result.total.counters.memory.resize(program.target.memories.size());
+  GroupRunner::Machine machine = {.datapath = &datapath,
+                                  .storage = values,
+                                  .shadow = shadow ? &*shadow : nullptr,
+                                  .jitter = options.jitter ? &random : nullptr,
+                                  .trace = options.trace ? &trace : nullptr};
   result.dumped.resize(options.dump.size());
-  DumpAfter(program, options, -1, values, &result);
-  DLA_RETURN_IF_ERROR(ProgramRun(program, options, machine, &clock, &result).Run());
-  if (shadow) DLA_RETURN_IF_ERROR(shadow->Finish());
-  if (values != nullptr) {
-    DLA_ASSIGN_OR_RETURN(result.outputs, TakeOutputs(program, *values));
+  for (int64_t run = 0; run < options.repeat; ++run) {
+    machine.is_first_run = run == 0;
+    if (run > 0 && shadow) shadow->BeginRun();
+    if (run > 0 && values != nullptr) values->ForgetRun();
+    Counts counts;
+    DumpAfter(program, options, -1, values, &result.dumped);
+    DLA_RETURN_IF_ERROR(
+        ProgramRun(program, options, machine, &clock, &result.dumped, &counts).Run());
+    if (shadow) DLA_RETURN_IF_ERROR(shadow->Finish());
+    std::vector<Tensor> outputs;
+    if (values != nullptr) {
+      DLA_ASSIGN_OR_RETURN(outputs, TakeOutputs(program, *values));
+    }
+    if (run == 0) {
+      static_cast<Counts&>(result) = std::move(counts);
+      result.outputs = std::move(outputs);
+      continue;
+    }
+    DLA_RETURN_IF_ERROR(CompareRuns(result, counts, outputs, !options.jitter, run + 1));
+    if (run == 1) result.steady = std::move(counts);
   }
   return result;
 }

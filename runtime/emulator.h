@@ -26,6 +26,9 @@ struct RunOptions {
   Mode mode = Mode::kBoth;
   bool check = false;              // shadow every scratchpad byte (runtime/shadow.h)
   std::optional<uint64_t> jitter;  // seed of random delays; cycles are then not the machine's
+  // Runs in a row on the same inputs. What the program loads once stays on chip; everything else in
+  // scratchpads, and what was stored to DRAM, is lost between runs.
+  int64_t repeat = 1;
   // Positions in Program::values that lie somewhere: read right after their groups. Not in timed
   // mode.
   std::vector<size_t> dump;
@@ -38,7 +41,8 @@ struct RunOptions {
 // Runs a program that machine/verifier.h has accepted. `inputs` are in the order of
 // Program::inputs, with exactly their types and shapes; empty in timed mode. Failures: kUsage for
 // wrong inputs, kUnsupported for types that no kernel has, kMalformed where --check finds a fault
-// or the program cannot go on.
+// or the program cannot go on, and where a later run gives other outputs than the first or counts
+// otherwise than the second.
 Result<RunResult> Run(const machine::Program& program, const RunOptions& options,
                       const std::vector<Tensor>& inputs);
 

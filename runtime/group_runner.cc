@@ -46,6 +46,7 @@ GroupRunner::GroupRunner(const machine::Program& program, const Group& group, co
       shadow_(machine.shadow),
       jitter_(machine.jitter),
       trace_(machine.trace),
+      is_first_run_(machine.is_first_run),
       next_(next),
       steps_(CountSteps(group)),
       prefetches_(next.group != nullptr && !next.group->prefetch.empty()),
@@ -143,6 +144,7 @@ void GroupRunner::Signal(Engine engine, const Instruction& instruction) {
 void GroupRunner::Open(Engine engine, const Instruction& instruction) {
   EngineState& state = State(engine);
   const OperandDesc& operand = group_.operands[instruction.operand];
+  if (operand.once && !is_first_run_) return;
   const Tile tile = engine == Engine::kLoad ? LoadedTileOf(group_, operand, state.cursor.step())
                                             : TileOf(group_, operand, state.cursor.step());
   if (tile.elements > 0) state.open.push_back({instruction.operand, tile});

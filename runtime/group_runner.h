@@ -39,6 +39,7 @@ class GroupRunner {
     Shadow* shadow = nullptr;
     std::mt19937_64* jitter = nullptr;
     const TraceSink* trace = nullptr;  // with times that count from the group's start
+    bool is_first_run = true;          // what is loaded once is loaded now
   };
   // The group that runs next: what it prefetches is loaded, and counted for it.
   struct Next {
@@ -116,6 +117,7 @@ class GroupRunner {
   Shadow* shadow_;
   std::mt19937_64* jitter_;
   const TraceSink* trace_;
+  const bool is_first_run_;
   const Next next_;
   const int64_t steps_;
   bool prefetches_;          // has still to load what the next group prefetches

@@ -63,11 +63,16 @@ struct TraceEvent {
 };
 using TraceSink = std::function<void(const TraceEvent&)>;
 
-struct RunResult {
-  std::vector<Tensor> outputs;   // in the order of Program::outputs; none in timed mode
-  std::vector<Tensor> dumped;    // in the order of RunOptions::dump
+// What one run of the program counted.
+struct Counts {
   std::vector<GroupRun> groups;  // in program order
   GroupRun total;
+};
+
+struct RunResult : Counts {      // of the first run
+  std::vector<Tensor> outputs;   // in the order of Program::outputs; none in timed mode
+  std::vector<Tensor> dumped;    // in the order of RunOptions::dump
+  std::optional<Counts> steady;  // of the second run, and of every later one alike
 };
 
 }  // namespace dla::runtime

@@ -262,6 +262,15 @@ Status Shadow::Move(const Group& group, const Instruction& instruction, const St
   return Status();
 }
 
+void Shadow::BeginRun() {
+  std::vector<CellArray> before = scratchpads_;
+  for (CellArray& cells : scratchpads_) cells.Clear();
+  for (CellArray& cells : regions_) cells.Clear();
+  ForEachKept(program_, [&](const OperandDesc& o) {
+    scratchpads_[o.memory].Take(before[o.memory], o.address, o.address + o.slot_bytes);
+  });
+}
+
 Status Shadow::Finish() const {
   for (const machine::Port& port : program_.outputs) {
     int64_t elements = 1;

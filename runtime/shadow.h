@@ -23,6 +23,8 @@ class Shadow {
  public:
   explicit Shadow(const machine::Program& program);
 
+  // Another run begins: what was not loaded once is lost.
+  void BeginRun();
   // What follows belongs to the group with this number.
   void BeginGroup(int32_t group) { group_ = group; }
   // What one executed instruction reads and writes. Called in the order of execution.

@@ -152,6 +152,11 @@ void CellArray::Set(int64_t offset, int64_t bytes, const Cell& cell) {
   std::fill(first, first + bytes / granule_, cell);
 }
 
+void CellArray::Take(const CellArray& from, int64_t begin, int64_t end) {
+  std::copy(from.cells_.begin() + begin / granule_, from.cells_.begin() + end / granule_,
+            cells_.begin() + begin / granule_);
+}
+
 const Cell* CellArray::Differs(int64_t offset, int64_t bytes, const Cell& expected) const {
   for (int64_t i = offset / granule_; i < (offset + bytes) / granule_; ++i) {
     const Cell& cell = cells_[static_cast<size_t>(i)];

@@ -6,6 +6,7 @@
 // know how many products they have summed.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -65,6 +66,10 @@ class CellArray {
   void Set(int64_t offset, int64_t bytes, const Cell& cell);
   // The first cell of the element that differs from `expected`, or null.
   const Cell* Differs(int64_t offset, int64_t bytes, const Cell& expected) const;
+  // Forgets all elements.
+  void Clear() { std::fill(cells_.begin(), cells_.end(), Cell()); }
+  // Takes over from another array of this size what lies in [begin, end).
+  void Take(const CellArray& from, int64_t begin, int64_t end);
   const Cell& At(int64_t offset) const { return cells_[static_cast<size_t>(offset / granule_)]; }
 
  private:

@@ -53,42 +53,59 @@ bool HasCycles(const RunOptions& options) {
 
 }  // namespace
 
-bool AsPredicted(const Program& program, const RunOptions& options, const RunResult& result,
+const std::vector<Counters>& PredictedOf(const Program& program, bool is_first) {
+  return is_first || program.steady.empty() ? program.predicted : program.steady;
+}
+
+bool AsPredicted(const std::vector<Counters>& all, const RunOptions& options, const Counts& counts,
                  size_t g) {
-  if (g >= program.predicted.size()) return false;
-  Counters predicted = program.predicted[g];
-  Counters counted = result.groups[g].counters;
-  const size_t memories = program.target.memories.size();
-  predicted.memory.resize(memories);
-  counted.memory.resize(memories);
+  if (g >= all.size()) return false;
+  Counters predicted = all[g];
+  Counters counted = counts.groups[g].counters;
+  predicted.memory.resize(counted.memory.size());
   if (!HasCycles(options)) predicted.cycles = counted.cycles = 0;
   return predicted == counted;
 }
 
-Json StatsJson(const Program& program, const RunOptions& options, const RunResult& result) {
-  Json json = RunJson(program, result.total);
-  const double milliseconds = MillisecondsOf(program, result.total.counters.cycles);
+namespace {
+
+// All there is to say of one run.
+Json CountsJson(const Program& program, const RunOptions& options, const Counts& counts,
+                bool is_first) {
+  Json json = RunJson(program, counts.total);
+  const double milliseconds = MillisecondsOf(program, counts.total.counters.cycles);
   json["inferences_per_second"] = milliseconds > 0 ? 1000.0 / milliseconds : 0.0;
-  json["target"] = program.target.name;
-  json["producer"] = program.producer;
-  bool all = true;
+  const std::vector<Counters>& all = PredictedOf(program, is_first);
+  bool as_predicted = true;
   Counters predicted;
-  for (const Counters& group : program.predicted) predicted.Add(group);
+  for (const Counters& group : all) predicted.Add(group);
   json["predicted"] = machine::CountersJson(predicted, program.target);
   Json groups = Json::array();
-  for (size_t g = 0; g < result.groups.size(); ++g) {
+  for (size_t g = 0; g < counts.groups.size(); ++g) {
     Json group = {{"name", program.groups[g].name}, {"onnx_nodes", program.groups[g].onnx_nodes}};
-    group.update(RunJson(program, result.groups[g]));
-    if (g < program.predicted.size()) {
-      group["predicted"] = machine::CountersJson(program.predicted[g], program.target);
-    }
-    const bool as_predicted = AsPredicted(program, options, result, g);
-    group["as_predicted"] = as_predicted;
-    all = all && as_predicted;
+    group.update(RunJson(program, counts.groups[g]));
+    if (g < all.size()) group["predicted"] = machine::CountersJson(all[g], program.target);
+    const bool is_right = AsPredicted(all, options, counts, g);
+    group["as_predicted"] = is_right;
+    as_predicted = as_predicted && is_right;
     groups.push_back(std::move(group));
   }
-  json["as_predicted"] = all;
+  json["as_predicted"] = as_predicted;
   json["groups"] = std::move(groups);
+  return json;
+}
+
+}  // namespace
+
+Json StatsJson(const Program& program, const RunOptions& options, const RunResult& result) {
+  Json json = {{"target", program.target.name}, {"producer", program.producer}};
+  if (!result.steady) {
+    json.update(CountsJson(program, options, result, true));
+    return json;
+  }
+  json["runs"] = options.repeat;
+  json["first"] = CountsJson(program, options, result, true);
+  json["steady"] = CountsJson(program, options, *result.steady, false);
   return json;
 }
 

@@ -1,7 +1,9 @@
 // What a run says about itself: a table for people, JSON for programs.
 //
 // Keys of the JSON: totals at the top level, groups in `groups` with the same keys, each with its
-// `predicted` counters and whether execution counted exactly these (`as_predicted`).
+// `predicted` counters and whether execution counted exactly these (`as_predicted`). Of several
+// runs `first` and `steady` (the second and all later ones) have these keys, each with its own
+// prediction.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -14,10 +16,13 @@
 
 namespace dla::runtime {
 
-// Did group `g` count exactly what the compiler predicted? Cycles are left out where the mode or
-// jitter makes them meaningless. False if the program carries no predictions.
-bool AsPredicted(const machine::Program& program, const RunOptions& options,
-                 const RunResult& result, size_t g);
+// What the compiler predicted for the groups of the first run, or of later ones.
+const std::vector<machine::Counters>& PredictedOf(const machine::Program& program, bool is_first);
+
+// Did group `g` count exactly what is predicted? Cycles are left out where the mode or jitter makes
+// them meaningless. False if there is no prediction.
+bool AsPredicted(const std::vector<machine::Counters>& predicted, const RunOptions& options,
+                 const Counts& counts, size_t g);
 
 nlohmann::ordered_json StatsJson(const machine::Program& program, const RunOptions& options,
                                  const RunResult& result);

@@ -97,9 +97,9 @@ std::string NodesOf(const machine::Group& group) {
   return text;
 }
 
-}  // namespace
-
-std::string StatsText(const Program& program, const RunOptions& options, const RunResult& result) {
+std::string CountsText(const Program& program, const RunOptions& options, const Counts& result,
+                       bool is_first) {
+  const std::vector<Counters>& all = PredictedOf(program, is_first);
   const int64_t cycles = result.total.counters.cycles;
   std::string text = Totals(program, result.total) + EngineTable(result.total);
   text += Concat("\n", Right("group", 5), Right("cycles", 14), Right("%", 7),
@@ -108,9 +108,9 @@ std::string StatsText(const Program& program, const RunOptions& options, const R
   for (size_t g = 0; g < result.groups.size(); ++g) {
     const GroupRun& run = result.groups[g];
     const Counters& c = run.counters;
-    const std::string predicted = g >= program.predicted.size()              ? "-"
-                                  : AsPredicted(program, options, result, g) ? "exactly"
-                                                                             : "DIFFERS";
+    const std::string predicted = g >= all.size()                        ? "-"
+                                  : AsPredicted(all, options, result, g) ? "exactly"
+                                                                         : "DIFFERS";
     text += Concat(Right(std::to_string(g), 5), Right(Grouped(c.cycles), 14),
                    Right(Fixed(Share(c.cycles, cycles), 1), 7), Right(Grouped(c.dram_bytes()), 15),
                    Right(Grouped(c.dram_bus_bytes()), 15),
@@ -120,6 +120,15 @@ std::string StatsText(const Program& program, const RunOptions& options, const R
                    NodesOf(program.groups[g]), "\n");
   }
   return text;
+}
+
+}  // namespace
+
+std::string StatsText(const Program& program, const RunOptions& options, const RunResult& result) {
+  std::string first = CountsText(program, options, result, true);
+  if (!result.steady) return first;
+  return Concat("run 1\n", first, "\nruns 2 to ", options.repeat, ", each\n",
+                CountsText(program, options, *result.steady, false));
 }
 
 }  // namespace dla::runtime

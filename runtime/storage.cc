@@ -5,6 +5,7 @@
 #include <cstring>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "runtime/strided_copy.h"
 
@@ -123,6 +124,20 @@ Storage::Storage(const machine::Program& program) : program_(&program) {
   for (const machine::Memory& memory : program.target.memories) {
     scratchpads_.emplace_back(static_cast<size_t>(memory.bytes));
   }
+}
+
+void Storage::ForgetRun() {
+  constexpr uint8_t kLost = 0xff;  // no number, whatever the float type
+  for (const RegionKind kind : {RegionKind::kOutput, RegionKind::kTemporary}) {
+    std::vector<uint8_t>& space = dram_[static_cast<size_t>(kind)];
+    std::fill(space.begin(), space.end(), kLost);
+  }
+  const std::vector<std::vector<uint8_t>> before = std::exchange(scratchpads_, {});
+  for (const std::vector<uint8_t>& bytes : before) scratchpads_.emplace_back(bytes.size(), kLost);
+  ForEachKept(*program_, [&](const OperandDesc& o) {
+    const auto from = before[o.memory].begin() + o.address;
+    std::copy(from, from + o.slot_bytes, scratchpads_[o.memory].begin() + o.address);
+  });
 }
 
 const uint8_t* Storage::ReadRegion(uint32_t region) const {

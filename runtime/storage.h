@@ -23,6 +23,10 @@ class Storage {
   uint8_t* WriteRegion(uint32_t region);
   int64_t RegionBytes(uint32_t region) const { return program_->regions[region].bytes; }
 
+  // Overwrites what does not stay for another run: scratchpads but for what was loaded once,
+  // outputs and temporaries.
+  void ForgetRun();
+
   uint8_t* Scratchpad(int memory) { return scratchpads_[static_cast<size_t>(memory)].data(); }
 
   // Moves the tile of a descriptor; `tile` is not empty.

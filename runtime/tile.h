@@ -56,6 +56,16 @@ struct Runs {
 };
 Runs RunsOf(const machine::Group& group, const machine::OperandDesc& operand, const Tile& tile);
 
+// Calls visit(operand) for all that are loaded in the first run only.
+template <typename Visit>
+void ForEachKept(const machine::Program& program, const Visit& visit) {
+  for (const machine::Group& group : program.groups) {
+    for (const machine::OperandDesc& operand : group.operands) {
+      if (operand.once) visit(operand);
+    }
+  }
+}
+
 inline int64_t ElementBytes(const machine::OperandDesc& operand) {
   return TypeBytes(operand.type, 1);
 }

@@ -70,8 +70,7 @@ void TraceFile::Add(const TraceEvent& event) {
                ",\"cycles\":", event.end - event.begin, "}"));
 }
 
-Status TraceFile::Commit(const RunResult& result) {
-  int64_t begin = 0;
+int64_t TraceFile::AddGroups(const Counts& result, int64_t begin) {
   for (size_t g = 0; g < result.groups.size();) {
     // The groups of a cascade take turns: they are one entry.
     const int32_t cascade = program_->groups[g].cascade;
@@ -94,6 +93,12 @@ Status TraceFile::Commit(const RunResult& result) {
     begin += cycles;
     g = end;
   }
+  return begin;
+}
+
+Status TraceFile::Commit(const RunResult& result, int64_t runs) {
+  int64_t begin = AddGroups(result, 0);
+  for (int64_t run = 1; run < runs; ++run) begin = AddGroups(*result.steady, begin);
   Write("\n]\n");
   DLA_RETURN_IF_ERROR(status_);
   return file_->Commit();

@@ -22,11 +22,14 @@ class TraceFile {
   static Result<std::unique_ptr<TraceFile>> Create(const std::string& path,
                                                    const machine::Program& program);
   void Add(const TraceEvent& event);
-  // Ends the file with a row of groups and gives it its name. A failed write shows up here.
-  Status Commit(const RunResult& result);
+  // Ends the file with a row of groups, run by run, and gives it its name. A failed write shows up
+  // here.
+  Status Commit(const RunResult& result, int64_t runs);
 
  private:
   TraceFile(std::unique_ptr<AtomicFile> file, const machine::Program& program);
+  // The groups of a run that begins then; when it ends.
+  int64_t AddGroups(const Counts& result, int64_t begin);
   void Write(const std::string& text);
   void NameRow(int process, int row, std::string_view name);
   // An event of a row; `args` is JSON.

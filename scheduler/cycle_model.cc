@@ -217,12 +217,15 @@ void CycleModel::AddIndices(int operand, std::array<int64_t, machine::kMaxMemori
 
 void CycleModel::AddTransfer(const Transfer& t, OpenTransfer* open) {
   const size_t o = t.operand == kAccumulator ? nest_.operands.size() : At(t.operand);
-  int64_t bytes = 0;
-  const int64_t bus_bytes = BusBytes(operands_[o], &bytes);
+  const int64_t fill_bytes = t.is_store ? 0 : PlaceOf(mapping_, t.operand).fill_bytes;
+  int64_t bytes = fill_bytes;
+  const int64_t bus_bytes = fill_bytes > 0 ? RoundUp(fill_bytes, target_.dram.burst_bytes)
+                                           : BusBytes(operands_[o], &bytes);
   if (bus_bytes == 0) return;
   open->bus_bytes += bus_bytes;
   open->bytes[At(PlaceOf(mapping_, t.operand).memory)] += bytes;
   ++open->descriptors;
+  if (fill_bytes > 0) return;
   AddIndices(t.operand, &open->bytes);
 }
 

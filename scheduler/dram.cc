@@ -86,7 +86,7 @@ class DramLayout {
       const bool is_local = group.nest.operands[At(o)].is_local;
       if (StaysOnChip(group.mapping.operands[At(o)]) || is_local) continue;
       const ir::ValueId root = graph_.values[At(group.nest.operands[At(o)].value)].storage.root;
-      if (IsPackedWeight(group.nest, o)) {
+      if (IsPackedWeight(group.nest, o) && !group.mapping.operands[At(o)].resident) {
         AddOwn(g, DramKind::kPackedWeight, root, DenseBytes(group.nest.operands[At(o)]));
       } else {
         const bool constant = graph_.values[At(root)].constant != nullptr;

@@ -65,6 +65,18 @@ Result<GivenCascade> ParseCascade(const Json& json) {
   return cascade;
 }
 
+void ParseLife(const Json& json, GivenValue* value) {
+  const auto number = [&](const char* key) {
+    return json.contains(key) && json[key].is_number_integer() ? json[key].get<int>() : -1;
+  };
+  const auto flag = [&](const char* key) {
+    return json.contains(key) && json[key].is_boolean() && json[key].get<bool>();
+  };
+  value->first_group = number("first_group");
+  value->end_group = number("end_group");
+  value->through = {.loaded = flag("loaded"), .stored = flag("stored"), .kept = flag("kept")};
+}
+
 class Resolver {
  public:
   Resolver(const GivenMapping& given, const ir::Nest& nest, const machine::Target& target)
@@ -170,7 +182,7 @@ class Resolver {
       }
       DLA_RETURN_IF_ERROR(KnownBuffers(given, sums));
       place.is_double = given.buffers != "single";
-      place.resident = given.buffers == "resident";
+      place.resident = StartsWithResident(given.buffers);
       if (given.buffers == "moved") {
         place.source = target_.MemoryIndex(given.from);
         if (place.source < 0 || target_.FindLink(place.source, place.memory) == nullptr) {
@@ -187,13 +199,18 @@ class Resolver {
     return Status();
   }
 
+  // Whether it goes through DRAM as well, `values` says.
+  static bool StartsWithResident(const std::string& buffers) {
+    return buffers == "resident" || buffers == "resident and in DRAM";
+  }
+
   static Status KnownBuffers(const GivenMapping::Place& given, bool sums) {
     if (given.buffers == "double" || given.buffers == "single") return Status();
     if (sums) {
       return Usage("operands: the accumulators' buffers are 'double' or 'single', not '",
                    given.buffers, "'");
     }
-    if (given.buffers == "resident" || given.buffers == "moved" ||
+    if (StartsWithResident(given.buffers) || given.buffers == "moved" ||
         given.buffers == "drained in place") {
       return Status();
     }
@@ -271,7 +288,9 @@ Result<GivenSchedule> ParseGivenSchedule(std::string_view text) {
           !value["name"].is_string() || !value["memory"].is_string()) {
         return Malformed("values: an entry needs 'name' and 'memory'");
       }
-      (*given.values)[value["name"].get<std::string>()] = value["memory"].get<std::string>();
+      given.values->push_back(
+          {.name = value["name"].get<std::string>(), .memory = value["memory"].get<std::string>()});
+      ParseLife(value, &given.values->back());
     }
   }
   if (json.contains("cascades")) {

@@ -17,6 +17,7 @@
 #include "ir/nest.h"
 #include "machine/target.h"
 #include "scheduler/mapping.h"
+#include "scheduler/through.h"
 #include "support/status.h"
 
 namespace dla::scheduler {
@@ -37,11 +38,17 @@ struct GivenCascade {
   int64_t lines = 0;
 };
 
+// A value that stays in a scratchpad. Without groups: as long as it is used.
+struct GivenValue {
+  std::string name, memory;
+  int first_group = -1, end_group = -1;
+  Through through;
+};
+
 struct GivenSchedule {
   std::vector<std::string> order;  // names of all groups that it lists, as it lists them
   std::map<std::string, GivenMapping> groups;
-  // Value and scratchpad; none: residency is planned.
-  std::optional<std::map<std::string, std::string>> values;
+  std::optional<std::vector<GivenValue>> values;  // none: residency is planned
   // None: chosen, unless `values` is given.
   std::optional<std::vector<GivenCascade>> cascades;
 };

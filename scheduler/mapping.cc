@@ -16,6 +16,20 @@ int64_t Blocks::Count(const ir::Nest& nest, int d) const {
   return CeilDiv(nest.dimensions[i].extent - Lead(d), size[i]);
 }
 
+Mapping SteadyMapping(Mapping mapping) {
+  for (OperandPlace& place : mapping.operands) {
+    if (!place.once) continue;
+    place.through_dram = false;
+    place.fill_bytes = 0;
+  }
+  return mapping;
+}
+
+bool LoadsOnce(const Mapping& mapping) {
+  return std::any_of(mapping.operands.begin(), mapping.operands.end(),
+                     [](const OperandPlace& place) { return place.once; });
+}
+
 int64_t BlockCount(const ir::Nest& nest, const Mapping& mapping, int d) {
   return Blocks(mapping).Count(nest, d);
 }

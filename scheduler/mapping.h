@@ -22,9 +22,14 @@ struct OperandPlace {
   // The whole value (or, in a cascade, as many of its lines as are in use) stays on chip: no
   // transfers, no tile buffer.
   bool resident = false;
-  // With `resident`: DRAM has the value, too. An input is loaded as it is first used, each element
-  // once; an output is stored as well.
+  // With `resident`: DRAM has the value, too. An input is loaded: in a cascade as it is first used,
+  // each element once, elsewhere whole in the first step (`fill_bytes`). An output is stored as
+  // well.
   bool through_dram = false;
+  // Of a resident input that is loaded whole: bytes of its root's buffer; else 0.
+  int64_t fill_bytes = 0;
+  // Such a load happens in the first inference only: the value stays for all later ones.
+  bool once = false;
   // One buffer for each of its tiles: all stay until the group ends, each is loaded once.
   bool kept = false;
   // The whole value stays in this scratchpad, which does not hold the operand's class: the move
@@ -63,6 +68,12 @@ struct Mapping {
 inline bool StaysOnChip(const OperandPlace& place) {
   return (place.resident && !place.through_dram) || place.source >= 0;
 }
+
+// The mapping as later inferences run it: what is loaded once is there.
+Mapping SteadyMapping(Mapping mapping);
+
+// Is anything loaded in the first inference only?
+bool LoadsOnce(const Mapping& mapping);
 
 // The blocks of all dimensions: sizes, and what is longer about the first stripe.
 struct Blocks {

@@ -286,7 +286,7 @@ OrderProblem OrderProblemOf(const ir::Graph& graph, const std::vector<ir::Nest>&
   }
   const ValueFlows flows = FlowsOf(graph, nests);
   std::set<ir::ValueId> staying;
-  for (const Candidate& c : CandidatesOf(graph, nests, flows, target)) staying.insert(c.root);
+  for (const Candidate& c : CandidatesOf(graph, nests, flows, target, false)) staying.insert(c.root);
   for (const auto& [root, flow] : flows) {
     for (const int writer : flow.writers) {
       for (const int reader : flow.readers) {

@@ -97,8 +97,8 @@ class Overlapper {
         if (choice.cycles() < best.cycles()) best = choice;
       }
     }
-    a.predicted.cycles = best.first.cycles;
-    b.predicted.cycles = best.second.cycles;
+    a.steady.cycles = best.first.cycles;
+    b.steady.cycles = best.second.cycles;
     b.joined = best.joined;
     b.prefetched = best.prefetched;
     carried_ = best.first.after;
@@ -122,9 +122,9 @@ class Overlapper {
     if (choice.prefetched != 0) {
       of_a.next_prefetch = model->PrefetchCycles(b.mapping, choice.prefetched);
     }
-    choice.first = before->CyclesBetween(a.mapping, of_a);
+    choice.first = before->CyclesBetween(SteadyMapping(a.mapping), of_a);
     choice.second = model->CyclesBetween(
-        b.mapping, {.before = choice.first.after, .prefetched = choice.prefetched});
+        SteadyMapping(b.mapping), {.before = choice.first.after, .prefetched = choice.prefetched});
     return choice;
   }
 
@@ -170,13 +170,47 @@ class Overlapper {
 
 }  // namespace
 
+namespace {
+
+// The cycles of the first inference, which loads more than those for which the overlap was chosen.
+void TimeFirst(Schedule* schedule) {
+  std::vector<ScheduledGroup>& groups = schedule->groups;
+  if (!LoadsOnce(*schedule)) {
+    for (ScheduledGroup& group : groups) group.predicted.cycles = group.steady.cycles;
+    return;
+  }
+  Carried carried;
+  for (size_t g = 0; g < groups.size(); ++g) {
+    ScheduledGroup& group = groups[g];
+    if (group.cascade >= 0) {
+      carried = {};
+      continue;
+    }
+    CycleModel model(group.nest, schedule->target);
+    Neighbours neighbours = {.before = carried, .prefetched = group.prefetched};
+    if (g + 1 < groups.size()) {
+      const ScheduledGroup& next = groups[g + 1];
+      neighbours.next_is_joined = next.joined;
+      if (next.prefetched != 0) {
+        neighbours.next_prefetch =
+            CycleModel(next.nest, schedule->target).PrefetchCycles(next.mapping, next.prefetched);
+      }
+    }
+    const GroupTime time = model.CyclesBetween(group.mapping, neighbours);
+    group.predicted.cycles = time.cycles;
+    carried = time.after;
+  }
+}
+
+}  // namespace
+
 void OverlapGroups(const ir::Graph& graph, const std::function<bool(Schedule*)>& place,
                    Schedule* schedule) {
   const Schedule apart = *schedule;
   // What fits by its sum may have no addresses: then a part of each scratchpad is left free.
   for (const int slack : {0, 4, 16}) {
     if (!Overlapper(graph, slack, schedule).Run()) break;
-    if (place(schedule)) return;
+    if (place(schedule)) return TimeFirst(schedule);
     *schedule = apart;
   }
 }

@@ -41,9 +41,27 @@ void CountIndices(const ir::Nest& nest, const Mapping& mapping, const Transfer& 
       TypeBytes(nest.operands[At(indices)].type, elements);
 }
 
+void CountLoad(const ir::Nest& nest, const Mapping& mapping, int operand, int64_t bytes,
+               int64_t bus_bytes, machine::Counters* counters) {
+  machine::Counters::Traffic& traffic =
+      counters->traffic[static_cast<size_t>(ClassOf(nest, operand))];
+  machine::Counters::Access& memory = counters->memory[At(PlaceOf(mapping, operand).memory)];
+  traffic.load_bytes += bytes;
+  traffic.load_bus_bytes += bus_bytes;
+  memory.write_bytes += bytes;
+  memory.load_bytes += bytes;
+}
+
 // Adds what one transfer moves in the whole group.
 void CountTransfer(const ir::Nest& nest, const Mapping& mapping, const machine::Target& target,
                    const Transfer& transfer, machine::Counters* counters) {
+  const int64_t fill_bytes = PlaceOf(mapping, transfer.operand).fill_bytes;
+  if (fill_bytes > 0 && !transfer.is_store) {  // one run, once
+    CountLoad(nest, mapping, transfer.operand, fill_bytes,
+              RoundUp(fill_bytes, target.dram.burst_bytes), counters);
+    ++counters->descriptors;
+    return;
+  }
   const int64_t element_bytes = TypeBytes(TypeOf(nest, target, transfer.operand), 1);
   const Footprint footprint(OperandOf(nest, transfer.operand), element_bytes,
                             IsPacked(nest, transfer.operand), target.dram,
@@ -77,10 +95,7 @@ void CountTransfer(const ir::Nest& nest, const Mapping& mapping, const machine::
     memory.read_bytes += bytes;
     memory.store_bytes += bytes;
   } else {
-    traffic.load_bytes += bytes;
-    traffic.load_bus_bytes += bus_bytes;
-    memory.write_bytes += bytes;
-    memory.load_bytes += bytes;
+    CountLoad(nest, mapping, transfer.operand, bytes, bus_bytes, counters);
     CountIndices(nest, mapping, transfer, axes, counters);
   }
 }

@@ -6,7 +6,8 @@
 
 #include "scheduler/cascade.h"
 #include "scheduler/cascade_choice.h"
-#include "scheduler/group_costs.h"
+#include "scheduler/gain.h"
+#include "scheduler/held_mappings.h"
 #include "scheduler/predict.h"
 #include "scheduler/residency_candidates.h"
 #include "scheduler/transfers.h"
@@ -26,12 +27,12 @@ class Planner {
         nests_(nests),
         rules_(rules),
         searcher_(*searcher),
-        costs_(nests, searcher),
+        mappings_(graph, nests, searcher),
         flows_(FlowsOf(graph, nests)),
         cascades_(graph, nests, flows_, searcher->target()),
-        candidates_(CandidatesOf(graph, nests, flows_, searcher->target())) {
+        candidates_(CandidatesOf(graph, nests, flows_, searcher->target(), rules.inferences > 1)) {
     by_root_.assign(graph.values.size(), -1);
-    for (size_t i = 0; i < candidates_.size(); ++i) {
+    for (size_t i = candidates_.size(); i-- > 0;) {
       by_root_[At(candidates_[i].root)] = static_cast<int>(i);
     }
     for (int g = 0; g < static_cast<int>(nests.size()); ++g) segments_.push_back({{g, g + 1}});
@@ -39,10 +40,13 @@ class Planner {
   }
 
   Result<ResidencyPlan> Run(const std::function<void(size_t, size_t)>& progress) {
+    DLA_ASSIGN_OR_RETURN(segments_, SplitIntoSegments(GivenCascades(graph_, rules_.given),
+                                                      static_cast<int>(nests_.size())));
+    NumberSegments();
     DLA_RETURN_IF_ERROR(ReadGiven());
     if (rules_.pins != nullptr) {
       for (const auto& [value, memory] : rules_.pins->hold) {
-        DLA_RETURN_IF_ERROR(Pin(value, memory));
+        DLA_RETURN_IF_ERROR(Pin({.name = value, .memory = memory}));
       }
     }
     for (size_t g = 0; g < nests_.size(); ++g) {
@@ -60,7 +64,7 @@ class Planner {
     ResidencyResult result = SolveResidency(Problem(), rules_.options);
     if (result.failed_step >= 0) return NoRoomFor(segments_[At(result.failed_step)]);
     if (MayCascade()) result = CascadeFromBothEnds(std::move(result));
-    return Write(result);
+    return Write(AddParts(std::move(result)));
   }
 
  private:
@@ -80,25 +84,30 @@ class Planner {
     }
     if (!rules_.given->values) return Status();
     for (size_t i = 0; i < candidates_.size(); ++i) excluded_.insert(static_cast<int>(i));
-    for (const auto& [name, memory] : *rules_.given->values) {
-      DLA_RETURN_IF_ERROR(Pin(name, memory));
-    }
+    for (const GivenValue& value : *rules_.given->values) DLA_RETURN_IF_ERROR(Pin(value));
     return Status();
   }
 
-  Status Pin(const std::string& name, const std::string& memory) {
-    const int m = searcher_.target().MemoryIndex(memory);
-    if (m < 0) return Usage("value '", name, "': there is no scratchpad '", memory, "'");
+  // Holds the part of the value's life that is given, else the first one that there is.
+  Status Pin(const GivenValue& value) {
+    const int m = searcher_.target().MemoryIndex(value.memory);
+    if (m < 0)
+      return Usage("value '", value.name, "': there is no scratchpad '", value.memory, "'");
     for (size_t i = 0; i < candidates_.size(); ++i) {
-      if (graph_.values[At(candidates_[i].root)].name != name) continue;
-      const auto& memories = candidates_[i].memories;
-      if (std::find(memories.begin(), memories.end(), m) == memories.end()) break;
+      const Candidate& candidate = candidates_[i];
+      if (graph_.values[At(candidate.root)].name != value.name) continue;
+      const GroupSpan life = LifeOfCandidate(candidate);
+      const bool is_meant = value.first_group < 0 ||
+                            (life.first == value.first_group && life.end == value.end_group &&
+                             candidate.through == value.through);
+      const auto& memories = candidate.memories;
+      if (!is_meant || std::find(memories.begin(), memories.end(), m) == memories.end()) continue;
       pinned_[static_cast<int>(i)] = m;
       return Status();
     }
-    return Usage("value '", name, "' cannot stay in '", memory,
-                 "': only a value that groups make and only groups read can stay, in a scratchpad ",
-                 "that holds its classes and is large enough");
+    return Usage("value '", value.name, "' cannot stay in '", value.memory,
+                 "': only a value that groups make and read, or that several read, can stay, in a ",
+                 "scratchpad that holds its classes and is large enough");
   }
 
   bool HoldsPinned(int g) const {
@@ -119,8 +128,12 @@ class Planner {
       const std::string& stays_in = place.buffers == "moved" ? place.from : place.memory;
       if (place.buffers == "resident" || place.buffers == "moved") {
         pinned_[i] = searcher_.target().MemoryIndex(stays_in);
-      } else {
-        excluded_.insert(i);
+      } else if (place.buffers != "resident and in DRAM") {
+        for (size_t c = 0; c < candidates_.size(); ++c) {
+          const std::vector<int>& touches = candidates_[c].touches;
+          const bool touched = std::binary_search(touches.begin(), touches.end(), int(g));
+          if (candidates_[c].root == root && touched) excluded_.insert(static_cast<int>(c));
+        }
       }
     }
   }
@@ -134,14 +147,16 @@ class Planner {
     for (size_t i = 0; i < candidates_.size(); ++i) {
       const Candidate& candidate = candidates_[i];
       const int number = static_cast<int>(i);
-      if (pinned_.count(number) != 0 || excluded_.count(number) != 0) continue;
+      if (!parts_ && !candidate.is_whole()) continue;
+      if (IsPinned(candidate.root) || excluded_.count(number) != 0) continue;
       if (IsInside(candidate, segments_[At(segment_of_[At(candidate.first_group)])])) continue;
       Holdable item = {.name = graph_.values[At(candidate.root)].name,
                        .bytes = candidate.reserved_bytes,
                        .first_step = segment_of_[At(candidate.first_group)],
                        .end_step = segment_of_[At(candidate.end_group - 1)] + 1,
                        .gains = Gains(candidate),
-                       .is_one_step = candidate.is_one_step};
+                       .is_one_step = candidate.is_one_step,
+                       .is_extra = !candidate.is_whole()};
       for (const int m : candidate.memories) {
         if (rules_.forbidden.count({candidate.root, m}) == 0) item.memories.push_back(m);
       }
@@ -156,6 +171,11 @@ class Planner {
                                 : CascadeCost(segment, holding);
     };
     return problem;
+  }
+
+  bool IsPinned(ir::ValueId root) const {
+    return std::any_of(pinned_.begin(), pinned_.end(),
+                       [&](const auto& pin) { return candidates_[At(pin.first)].root == root; });
   }
 
   // The candidate whose place this one may take, -1: none. A cascade runs its groups in turns.
@@ -177,7 +197,12 @@ class Planner {
   }
   double GroupCost(int g, const Holding& holding) {
     const SearchResult* result = Mapped(At(g), holding);
-    return result == nullptr ? kImpossible : Cost(g, result->predicted);
+    if (result == nullptr) return kImpossible;
+    const double first = Cost(g, result->predicted);
+    if (!LoadsOnce(result->mapping)) return first;
+    const double steady =
+        Cost(g, Predict(nests_[At(g)], SteadyMapping(result->mapping), searcher_.target()));
+    return steady + (first - steady) / static_cast<double>(rules_.inferences);
   }
   double CascadeCost(const Segment& segment, const Holding& holding) {
     const CascadePlan* plan = Cascaded(segment, holding);
@@ -192,17 +217,18 @@ class Planner {
   // What its transfers cost the group where the bus is what it waits for.
   std::vector<std::pair<int, double>> Gains(const Candidate& candidate) {
     std::vector<std::pair<int, double>> gains;  // by segment
-    const ValueFlow& flow = flows_.at(candidate.root);
-    std::set<int> groups(flow.writers.begin(), flow.writers.end());
-    groups.insert(flow.readers.begin(), flow.readers.end());
-    for (const int g : groups) {
+    for (const int g : candidate.touches) {
       const SearchResult* none = Mapped(At(g), {});
       const ir::Nest& nest = nests_[At(g)];
       int64_t bytes = 0;
       for (const ir::Operand& operand : nest.operands) {
         if (RootOf(graph_, operand) == candidate.root) bytes += DenseBytes(operand);
       }
-      const double gain = Gain(At(g), none, static_cast<double>(bytes));
+      const bool moves = (candidate.through.loaded && g == candidate.touches.front()) ||
+                         (candidate.through.stored && Writes(g, candidate.root));
+      const double gain = moves ? 0
+                                : TransferGain(nest, *none, static_cast<double>(bytes),
+                                               searcher_.target(), searcher_.objective());
       if (!gains.empty() && gains.back().first == segment_of_[At(g)]) {
         gains.back().second += gain;
       } else {
@@ -212,40 +238,34 @@ class Planner {
     return gains;
   }
 
-  double Gain(size_t g, const SearchResult* none, double bytes) const {
-    const machine::Target& target = searcher_.target();
-    const machine::Rational rate = target.dram.bytes_per_cycle;
-    const double bus =
-        bytes * static_cast<double>(rate.denominator) / static_cast<double>(rate.numerator);
-    const double idle = static_cast<double>(none->predicted.cycles -
-                                            ComputeCycles(nests_[g], none->mapping, target));
-    switch (searcher_.objective()) {
-      case Objective::kTraffic:
-        return bytes;
-      case Objective::kLatency:
-        return std::min(bus, idle) + 1e-6 * bytes;
-      case Objective::kEnergy:
-      case Objective::kEdp:
-        return bytes * target.dram.energy_pj_per_byte;
-      case Objective::kBalanced:
-        break;
-    }
-    return std::min(bus, idle) + 0.05 * bus;
+  bool Writes(int g, ir::ValueId root) const {
+    const std::vector<int>& writers = flows_.at(root).writers;
+    return std::binary_search(writers.begin(), writers.end(), g);
   }
 
-  // Which root stays whole in which memory while a segment runs, and the bytes of each memory that
-  // are taken: by what the solver holds and what is pinned.
+  // What stays while a segment runs, and the bytes of each memory that are taken: by what the
+  // solver holds and what is pinned.
   struct Taken {
-    std::map<ir::ValueId, int> whole_in;  // of the roots that the segment touches
+    StayingValues values;  // of the roots that the segment touches
     std::vector<int64_t> bytes;
+    bool clash = false;  // two parts of one value's life meet
   };
+
+  void Add(const Candidate& candidate, int memory, GroupSpan groups, Taken* taken) const {
+    Staying staying = {.memory = memory, .once = candidate.through.kept};
+    for (int g = groups.first; g < groups.end; ++g) {
+      if (candidate.is_loaded() && g == candidate.touches.front()) staying.is_loaded = true;
+      if (candidate.through.stored && Writes(g, candidate.root)) staying.is_stored = true;
+    }
+    taken->clash = !taken->values.emplace(candidate.root, staying).second || taken->clash;
+  }
 
   Taken TakenBy(const Holding& holding, GroupSpan groups) const {
     Taken taken;
     taken.bytes.assign(holding.bytes.begin(), holding.bytes.end());
     taken.bytes.resize(searcher_.target().memories.size(), 0);
     for (const Held& h : holding.touched) {
-      taken.whole_in[candidates_[At(items_[At(h.item)])].root] = h.memory;
+      Add(candidates_[At(items_[At(h.item)])], h.memory, groups, &taken);
     }
     for (const auto& [i, memory] : pinned_) {
       const Candidate& candidate = candidates_[At(i)];
@@ -254,31 +274,26 @@ class Planner {
       const bool shares =
           over != pinned_.end() && over->second == memory && groups.first == candidate.first_group;
       if (!shares) taken.bytes[At(memory)] += candidate.reserved_bytes;
-      if (Touches(candidate.root, groups)) taken.whole_in[candidate.root] = memory;
+      if (Touches(candidate, groups)) Add(candidate, memory, groups, &taken);
     }
     return taken;
   }
 
   // The group's mapping with these items (and what is pinned) held; null: does not fit.
   const SearchResult* Mapped(size_t g, const Holding& holding) {
-    const ir::Nest& nest = nests_[g];
     const int group = static_cast<int>(g);
-    const auto [whole_in, reserved] = TakenBy(holding, {group, group + 1});
-    std::vector<int> resident_in(nest.operands.size(), -1);
-    for (size_t o = 0; o < nest.operands.size(); ++o) {
-      const auto it = whole_in.find(RootOf(graph_, nest.operands[o]));
-      if (it != whole_in.end()) resident_in[o] = it->second;
-    }
+    const Taken taken = TakenBy(holding, {group, group + 1});
+    if (taken.clash) return nullptr;
     const GivenMapping* given = GivenFor(g);
-    if (given != nullptr && !rules_.given_is_start) {
-      return Resolve(*given, g, resident_in, reserved);
-    }
-    for (size_t m = 0; m < reserved.size(); ++m) {
-      if (reserved[m] > UsableBytes(searcher_.target().memories[m])) return nullptr;
-    }
-    const SearchResult* found = costs_.Find(g, resident_in, reserved);
+    const std::vector<int> resident_in = mappings_.ResidentIn(g, taken.values);
+    const auto resolved = [&](const GivenMapping& mapping) {
+      const SearchResult* result = Resolve(mapping, g, resident_in, taken.bytes);
+      return mappings_.WithTransfers(g, result, taken.values);
+    };
+    if (given != nullptr && !rules_.given_is_start) return resolved(*given);
+    const SearchResult* found = mappings_.Find(g, taken.values, taken.bytes);
     if (given == nullptr) return found;
-    const SearchResult* start = Resolve(InOnePlace(*given, nest), g, resident_in, reserved);
+    const SearchResult* start = resolved(InOnePlace(*given, nests_[g]));
     given_fault_ = Status();
     if (start == nullptr || found == nullptr) return start == nullptr ? found : start;
     return Cost(group, start->predicted) < Cost(group, found->predicted) ? start : found;
@@ -340,7 +355,7 @@ class Planner {
       const Held over = {begins ? ItemOf(OverOf(items_[At(h.item)])) : -1, h.memory};
       if (std::find(held.begin(), held.end(), over) == held.end())
         question.bytes[At(h.memory)] += candidate.reserved_bytes;
-      if (Touches(candidate.root, groups)) question.touched.push_back(h);
+      if (Touches(candidate, groups)) question.touched.push_back(h);
     }
     return question;
   }
@@ -405,7 +420,8 @@ class Planner {
          .bytes = candidate.bytes,
          .first_group = life.first,
          .end_group = life.end,
-         .over = takes_over ? candidates_[At(candidate.over)].root : ir::kNoValue});
+         .over = takes_over ? candidates_[At(candidate.over)].root : ir::kNoValue,
+         .through = candidate.through});
   }
 
   // --- Cascades ---
@@ -458,7 +474,16 @@ class Planner {
   // The cascade with these items (and what is pinned) held; null: does not fit.
   const CascadePlan* Cascaded(const Segment& segment, const Holding& holding) {
     const auto& memories = searcher_.target().memories;
-    auto [whole_in, reserved] = TakenBy(holding, segment.groups);
+    const Taken taken = TakenBy(holding, segment.groups);
+    // Stripes load and store lines of rings, not whole values.
+    bool moves = taken.clash;
+    std::map<ir::ValueId, int> whole_in;
+    for (const auto& [root, staying] : taken.values) {
+      moves = moves || staying.is_loaded || staying.is_stored;
+      whole_in[root] = staying.memory;
+    }
+    if (moves) return nullptr;
+    std::vector<int64_t> reserved = taken.bytes;
     for (size_t m = 0; m < memories.size(); ++m) {
       const int64_t usable = UsableBytes(memories[m]);
       reserved[m] += usable * rules_.cascade_slack / 64;
@@ -470,11 +495,9 @@ class Planner {
     return it->second ? &*it->second : nullptr;
   }
 
-  bool Touches(ir::ValueId root, GroupSpan groups) const {
-    const ValueFlow& flow = flows_.at(root);
-    const auto inside = [&](int g) { return groups.first <= g && g < groups.end; };
-    return std::any_of(flow.writers.begin(), flow.writers.end(), inside) ||
-           std::any_of(flow.readers.begin(), flow.readers.end(), inside);
+  static bool Touches(const Candidate& candidate, GroupSpan groups) {
+    return std::any_of(candidate.touches.begin(), candidate.touches.end(),
+                       [&](int g) { return groups.first <= g && g < groups.end; });
   }
 
   // What stays whole takes the room of cascades and the other way round: cascades are chosen beside
@@ -496,6 +519,33 @@ class Planner {
     if (nothing.cost < result.cost) return nothing;
     segments_ = std::move(segments);
     items_ = std::move(items);
+    NumberSegments();
+    return result;
+  }
+
+  // Decides anew with parts of lives and values that are loaded; never dearer than the plan without
+  // them. Weights that stay and cascades are in each other's way: with those, the cascades are
+  // chosen beside them, too.
+  ResidencyResult AddParts(ResidencyResult result) {
+    parts_ = true;
+    const std::vector<Segment> chosen = segments_;
+    const std::vector<int> items = items_;
+    ResidencyResult with = SolveResidency(Problem(), rules_.options);
+    const bool better = with.failed_step < 0 && with.cost < result.cost;
+    if (better) {
+      result = std::move(with);
+    } else {
+      items_ = items;
+    }
+    if (rules_.inferences == 1 || !MayCascade()) return result;
+    const std::vector<int> best_items = items_;
+    segments_ = {};
+    for (int g = 0; g < static_cast<int>(nests_.size()); ++g) segments_.push_back({{g, g + 1}});
+    NumberSegments();
+    with = AddCascades(SolveResidency(Problem(), rules_.options));
+    if (with.failed_step < 0 && with.cost < result.cost) return with;
+    segments_ = chosen;
+    items_ = best_items;
     NumberSegments();
     return result;
   }
@@ -551,7 +601,7 @@ class Planner {
   const std::vector<ir::Nest>& nests_;
   const ResidencyRules& rules_;
   Searcher& searcher_;
-  GroupCosts costs_;
+  HeldMappings mappings_;
   const ValueFlows flows_;
   const CascadePlanner cascades_;
   std::vector<Segment> segments_;  // all groups, in order
@@ -563,30 +613,11 @@ class Planner {
   std::map<int, int> pinned_;  // candidates that must stay, and where
   std::set<int> excluded_;     // candidates that must not stay
   std::vector<int> items_;     // the problem's items, as candidates
+  bool parts_ = false;         // are parts of lives among them?
   Status given_fault_;
 };
 
 }  // namespace
-
-double AdditiveCost(const machine::Counters& c, const ir::Nest& nest, const machine::Target& target,
-                    Objective objective) {
-  const double cycles = static_cast<double>(c.cycles);
-  const double bytes = static_cast<double>(c.dram_bus_bytes());
-  switch (objective) {
-    case Objective::kLatency:
-      return cycles + 1e-6 * bytes;
-    case Objective::kTraffic:
-      return bytes + 1e-6 * cycles;
-    case Objective::kEnergy:
-    case Objective::kEdp:
-      return EnergyPj(c, target, nest.operands[0].ReadType()) + 1e-6 * cycles;
-    case Objective::kBalanced:
-      break;
-  }
-  const machine::Rational rate = target.dram.bytes_per_cycle;
-  return cycles +
-         0.05 * bytes * static_cast<double>(rate.denominator) / static_cast<double>(rate.numerator);
-}
 
 Result<ResidencyPlan> PlanResidency(const ir::Graph& graph, const std::vector<ir::Nest>& nests,
                                     const ResidencyRules& rules, Searcher* searcher,

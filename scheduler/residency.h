@@ -36,6 +36,7 @@ struct ResidencyRules {
   std::set<std::pair<ir::ValueId, int>> forbidden;  // root and memory
   bool cascades = true;                             // kBest, kExact and kInfinite may choose some
   int cascade_slack = 0;                 // 64ths of a scratchpad that cascades leave free
+  int64_t inferences = 1;                // in a row; with more, constants may stay for all of them
   const Pins* pins = nullptr;            // values that must stay, or null
   const GivenSchedule* given = nullptr;  // mappings and values that the user gives, or null
   // A given mapping is one of those to choose from: where another is cheaper, or it is illegal

@@ -17,37 +17,94 @@ class Finder {
   Finder(const ir::Graph& graph, const std::vector<ir::Nest>& nests, const machine::Target& target)
       : graph_(graph), nests_(nests), target_(target) {}
 
-  // Made and read by groups that compute, and by nothing outside.
-  bool CanStay(ir::ValueId root, const ValueFlow& flow) const {
-    if (flow.writers.empty() || flow.readers.empty() || flow.is_graph_output) return false;
-    const auto moves = [&](int g) { return nests_[At(g)].anchor == ir::Anchor::kMove; };
-    return flow.writers.front() < flow.readers.front() &&
-           flow.writers.back() < flow.readers.back() &&
-           graph_.values[At(root)].constant == nullptr &&
-           std::none_of(flow.writers.begin(), flow.writers.end(), moves) &&
-           std::none_of(flow.readers.begin(), flow.readers.end(), moves) &&
-           std::none_of(flow.readers.begin(), flow.readers.end(),
-                        [&](int g) { return IsGathered(g, root); });
+  // All parts of the root's life in which it may stay.
+  void Add(ir::ValueId root, const ValueFlow& flow, bool keeps,
+           std::vector<Candidate>* into) const {
+    if (root == ir::kNoValue || flow.readers.empty()) return;
+    const bool constant = graph_.values[At(root)].constant != nullptr;
+    std::vector<int> touches = flow.writers;
+    touches.insert(touches.end(), flow.readers.begin(), flow.readers.end());
+    std::sort(touches.begin(), touches.end());
+    const auto may = [&](size_t from, size_t end) {
+      return std::all_of(touches.begin() + static_cast<int64_t>(from),
+                         touches.begin() + static_cast<int64_t>(end),
+                         [&](int g) { return MayHold(g, root); });
+    };
+    const size_t count = touches.size();
+    const bool made = !flow.writers.empty() && flow.writers.front() < flow.readers.front() &&
+                      flow.writers.back() < flow.readers.back();
+    const bool whole = made && !constant && may(0, count) && !flow.is_graph_output;
+    if (whole) AddPart(root, flow, touches, {}, into);
+    for (size_t end = count; end > 1 && made; --end) {
+      const bool is_read = touches[end - 1] >= flow.readers.front();
+      if (!is_read || !may(0, end) || (end == count && whole) || !IsTried(0, end, count)) continue;
+      AddPart(root, flow, Part(touches, 0, end), {.stored = true}, into);
+    }
+    const int last_writer = flow.writers.empty() ? -1 : flow.writers.back();
+    for (size_t from = 0; from + 1 < count; ++from) {
+      for (size_t end = count; end > from + 1 && touches[from] > last_writer; --end) {
+        if (!may(from, end) || !IsTried(from, end, count)) continue;
+        AddPart(root, flow, Part(touches, from, end), {.loaded = true}, into);
+      }
+    }
+    if (keeps && constant && may(0, count)) AddPart(root, flow, touches, {.kept = true}, into);
   }
 
-  bool Holds(size_t m, ir::ValueId root, const ValueFlow& flow, int64_t bytes) const {
+ private:
+  // Of values with many readers, only the longest and the shortest parts are candidates.
+  static bool IsTried(size_t from, size_t end, size_t count) {
+    constexpr size_t kMostReaders = 6;
+    return count <= kMostReaders || from == 0 || end == count || end - from == 2;
+  }
+
+  static std::vector<int> Part(const std::vector<int>& touches, size_t from, size_t end) {
+    return {touches.begin() + static_cast<int64_t>(from),
+            touches.begin() + static_cast<int64_t>(end)};
+  }
+
+  bool MayHold(int g, ir::ValueId root) const {
+    return nests_[At(g)].anchor != ir::Anchor::kMove && !IsGathered(g, root);
+  }
+
+  void AddPart(ir::ValueId root, const ValueFlow& flow, std::vector<int> touches,
+               const Through& through, std::vector<Candidate>* into) const {
+    Candidate candidate = {.root = root, .bytes = RootBytes(graph_, root)};
+    candidate.touches = std::move(touches);
+    candidate.through = through;
+    candidate.first_group = through.kept ? 0 : candidate.touches.front();
+    candidate.end_group =
+        through.kept ? static_cast<int>(nests_.size()) : candidate.touches.back() + 1;
+    candidate.is_one_step = candidate.is_whole() && candidate.touches.size() == 2 &&
+                            candidate.end_group == candidate.first_group + 2;
+    for (size_t m = 0; m < target_.memories.size(); ++m) {
+      if (!Holds(m, root, flow, candidate)) continue;
+      candidate.memories.push_back(static_cast<int>(m));
+      candidate.reserved_bytes = std::max(
+          candidate.reserved_bytes, RoundUp(candidate.bytes, target_.memories[m].align_bytes));
+    }
+    if (!candidate.memories.empty()) into->push_back(std::move(candidate));
+  }
+
+  bool Holds(size_t m, ir::ValueId root, const ValueFlow& flow, const Candidate& candidate) const {
     const machine::Memory& memory = target_.memories[m];
-    bool holds = RoundUp(bytes, memory.align_bytes) < UsableBytes(memory);
-    for (const int g : flow.writers)
-      holds = holds && memory.Holds(nests_[At(g)].operands.back().cls);
-    for (const int g : flow.readers) {
+    bool holds = RoundUp(candidate.bytes, memory.align_bytes) < UsableBytes(memory);
+    for (const int g : candidate.touches) {
+      if (std::binary_search(flow.writers.begin(), flow.writers.end(), g)) {
+        holds = holds && memory.Holds(nests_[At(g)].operands.back().cls);
+      }
       for (int o = 0; o < nests_[At(g)].output(); ++o) {
         const ir::Operand& operand = nests_[At(g)].operands[At(o)];
         if (RootOf(graph_, operand) != root) continue;
-        // Indices are read by the load engine, which does not wait for moves.
-        holds = holds && (HoldsIndices(nests_[At(g)], o) ? memory.Holds(operand.cls)
-                                                         : Reaches(m, operand.cls));
+        // Indices are read by the load engine, which does not wait for moves. What is loaded lies
+        // where its readers want it; zeros of block-diagonal weights are in no constant.
+        const bool in_place = HoldsIndices(nests_[At(g)], o) || candidate.is_loaded();
+        holds = holds && (in_place ? memory.Holds(operand.cls) : Reaches(m, operand.cls));
+        if (candidate.is_loaded()) holds = holds && !operand.diagonal;
       }
     }
     return holds;
   }
 
- private:
   // Does the group gather from the value? Only the load engine can, from DRAM.
   bool IsGathered(int g, ir::ValueId root) const {
     const std::vector<ir::Operand>& operands = nests_[At(g)].operands;
@@ -89,29 +146,17 @@ bool LieAlike(const ir::Operand& a, const ir::Operand& b) {
 }  // namespace
 
 std::vector<Candidate> CandidatesOf(const ir::Graph& graph, const std::vector<ir::Nest>& nests,
-                                    const ValueFlows& flows, const machine::Target& target) {
+                                    const ValueFlows& flows, const machine::Target& target,
+                                    bool keeps) {
   const Finder finder(graph, nests, target);
   std::vector<Candidate> candidates;
-  for (const auto& [root, flow] : flows) {
-    if (!finder.CanStay(root, flow)) continue;
-    Candidate candidate = {.root = root,
-                           .bytes = RootBytes(graph, root),
-                           .first_group = flow.writers.front(),
-                           .end_group = flow.readers.back() + 1};
-    candidate.is_one_step = flow.writers.size() == 1 &&
-                            flow.readers.front() == flow.writers.front() + 1 &&
-                            flow.readers.back() == flow.writers.front() + 1;
-    for (size_t m = 0; m < target.memories.size(); ++m) {
-      if (!finder.Holds(m, root, flow, candidate.bytes)) continue;
-      candidate.memories.push_back(static_cast<int>(m));
-      candidate.reserved_bytes = std::max(candidate.reserved_bytes,
-                                          RoundUp(candidate.bytes, target.memories[m].align_bytes));
-    }
-    if (!candidate.memories.empty()) candidates.push_back(std::move(candidate));
-  }
+  for (const auto& [root, flow] : flows) finder.Add(root, flow, keeps, &candidates);
   std::map<ir::ValueId, int> by_root;
-  for (size_t i = 0; i < candidates.size(); ++i) by_root[candidates[i].root] = static_cast<int>(i);
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    if (candidates[i].is_whole()) by_root[candidates[i].root] = static_cast<int>(i);
+  }
   for (Candidate& candidate : candidates) {
+    if (!candidate.is_whole()) continue;
     const auto over = by_root.find(TakenOver(graph, nests, flows, candidate.first_group));
     if (over == by_root.end() || flows.at(candidate.root).writers.size() != 1) continue;
     if (candidates[At(over->second)].reserved_bytes != candidate.reserved_bytes) continue;

@@ -7,11 +7,12 @@
 #include "ir/graph.h"
 #include "ir/nest.h"
 #include "machine/target.h"
+#include "scheduler/through.h"
 #include "scheduler/value_flow.h"
 
 namespace dla::scheduler {
 
-// A value that may stay from the first group that writes it to the last one that reads it.
+// A value that may stay for all of its life, or for the part of it between two uses.
 struct Candidate {
   ir::ValueId root = ir::kNoValue;
   int64_t bytes = 0;
@@ -21,13 +22,23 @@ struct Candidate {
   std::vector<int> memories;
   bool is_one_step = false;  // made by one group, read by the next one alone
   int over = -1;             // the candidate whose place it may take (see TakenOver)
+  std::vector<int> touches;  // the groups that make or read it here, in order
+  Through through;           // what else it has to do with DRAM
+
+  // Made by a group and never in DRAM.
+  bool is_whole() const { return through == Through(); }
+  // The first group that reads it loads it.
+  bool is_loaded() const { return through.loaded || through.kept; }
 };
 
-// In order of their roots: values that groups with engines make and read, and nothing outside, that
-// a scratchpad can hold together with at least one byte more. Nothing that is moved or gathered
-// from.
+// In order of their roots. Values that a scratchpad can hold together with at least one byte more,
+// and that groups with engines make and read; nothing is held by a group that moves it or gathers
+// from it. First, of each root, the whole life of what nothing outside makes or reads; then the
+// parts between uses: from the making on, stored as well; between readers, loaded by the first of
+// them. With `keeps`, constants may also stay for all groups, from inference to inference.
 std::vector<Candidate> CandidatesOf(const ir::Graph& graph, const std::vector<ir::Nest>& nests,
-                                    const ValueFlows& flows, const machine::Target& target);
+                                    const ValueFlows& flows, const machine::Target& target,
+                                    bool keeps);
 
 // The root whose place the group's output may take where both stay on chip: the group reads it last
 // and once, element by element, each right before it writes the one at the same place. kNoValue:

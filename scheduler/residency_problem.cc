@@ -302,9 +302,11 @@ class Assignment {
 };
 
 // Size, liveness and significance: most saved for each byte and step first.
-void FillGreedily(const Problem& problem, Assignment* choice) {
-  std::vector<int> order(At(problem.size()));
-  std::iota(order.begin(), order.end(), 0);
+void FillGreedily(const Problem& problem, const std::vector<bool>& may_hold, Assignment* choice) {
+  std::vector<int> order;
+  for (int i = 0; i < problem.size(); ++i) {
+    if (may_hold[At(i)]) order.push_back(i);
+  }
   std::stable_sort(order.begin(), order.end(),
                    [&](int a, int b) { return problem.Worth(a) > problem.Worth(b); });
   for (const int i : order) {
@@ -323,14 +325,15 @@ void FillGreedily(const Problem& problem, Assignment* choice) {
 // that gain least for the room) until it fits. Stops when a whole pass improves nothing.
 class LocalSearch {
  public:
-  LocalSearch(const Problem& problem, Assignment* choice) : problem_(problem), choice_(*choice) {}
+  LocalSearch(const Problem& problem, const std::vector<bool>& may_hold, Assignment* choice)
+      : problem_(problem), may_hold_(may_hold), choice_(*choice) {}
 
   void Run(int rounds) {
     bool improved = true;
     for (int round = 0; round < rounds && improved; ++round) {
       improved = false;
       for (int i = 0; i < problem_.size(); ++i) {
-        if (Move(i)) improved = true;
+        if (may_hold_[At(i)] && Move(i)) improved = true;
       }
     }
   }
@@ -404,6 +407,7 @@ class LocalSearch {
 
   static constexpr size_t kMostPushed = 3;
   const Problem& problem_;
+  const std::vector<bool>& may_hold_;
   Assignment& choice_;
 };
 
@@ -449,11 +453,23 @@ class Solver {
     }
     RunSweep(OneStep(), options_.states, false);
     RunGreedy();
-    RunSweep(all, options_.states, false);
+    const std::vector<bool> plain = Plain();
+    SweepAndSearch(plain);
+    if (plain != all) SweepAndSearch(all);
+  }
+
+  void SweepAndSearch(const std::vector<bool>& may_hold) {
+    RunSweep(may_hold, options_.states, false);
     if (complete_) return;
     Assignment choice(&problem_, result_.memory);
-    LocalSearch(problem_, &choice).Run(options_.rounds);
+    LocalSearch(problem_, may_hold, &choice).Run(options_.rounds);
     Accept(choice.memory(), choice.Cost());
+  }
+
+  std::vector<bool> Plain() const {
+    std::vector<bool> plain;
+    for (int i = 0; i < problem_.size(); ++i) plain.push_back(!problem_.item(i).is_extra);
+    return plain;
   }
 
   std::vector<bool> OneStep() const {
@@ -469,7 +485,7 @@ class Solver {
 
   void RunGreedy() {
     Assignment choice(&problem_, std::vector<int>(At(problem_.size()), -1));
-    FillGreedily(problem_, &choice);
+    FillGreedily(problem_, Plain(), &choice);
     Accept(choice.memory(), choice.Cost());
   }
 

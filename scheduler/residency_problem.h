@@ -34,6 +34,8 @@ struct Holdable {
   // An item of as many bytes whose last step is the first one of this: if both are held in one
   // memory, this one takes the other's place in that step, and they take room once. -1: none.
   int over = -1;
+  // Of kBest: looked at when a plan without such items stands, which it then betters.
+  bool is_extra = false;
 };
 
 struct Held {

@@ -76,6 +76,18 @@ machine::Counters Totals(const Schedule& schedule) {
   return totals;
 }
 
+machine::Counters SteadyTotals(const Schedule& schedule) {
+  machine::Counters totals;
+  totals.memory.resize(schedule.target.memories.size());
+  for (const ScheduledGroup& group : schedule.groups) totals.Add(group.steady);
+  return totals;
+}
+
+bool LoadsOnce(const Schedule& schedule) {
+  return std::any_of(schedule.groups.begin(), schedule.groups.end(),
+                     [](const ScheduledGroup& group) { return LoadsOnce(group.mapping); });
+}
+
 int64_t CyclesApart(const Schedule& schedule) {
   int64_t cycles = 0;
   for (const ScheduledGroup& group : schedule.groups) cycles += group.alone_cycles;

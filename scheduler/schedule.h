@@ -17,6 +17,7 @@
 #include "scheduler/objective.h"
 #include "scheduler/residency_problem.h"
 #include "scheduler/search.h"
+#include "scheduler/through.h"
 
 namespace dla::scheduler {
 
@@ -50,6 +51,7 @@ struct Resident {
   // The root whose place it takes: that value ends in the group with which this one begins, and
   // both have one address and size. kNoValue: none.
   ir::ValueId over = ir::kNoValue;
+  Through through;
 };
 
 enum class DramKind : uint8_t { kInput, kOutput, kConstant, kPackedWeight, kTemporary, kSpill };
@@ -74,7 +76,8 @@ struct ScheduledGroup {
   std::string op;
   ir::Nest nest;
   Mapping mapping;
-  machine::Counters predicted;
+  machine::Counters predicted;  // of the first inference
+  machine::Counters steady;     // of later ones: without what is loaded once
   std::vector<TileBuffer> buffers;
   int64_t compulsory_bytes = 0;
   Certificate certificate;
@@ -110,7 +113,8 @@ struct TrafficBound {
 // How it was decided what stays on chip.
 struct ResidencySummary {
   ResidencyPolicy policy = ResidencyPolicy::kBest;
-  int given_up = 0;  // choices withdrawn because no addresses were found for them
+  int64_t inferences = 1;  // for so many in a row was it decided
+  int given_up = 0;        // choices withdrawn because no addresses were found for them
   TrafficBound bound;
 };
 
@@ -160,8 +164,12 @@ int FindValueRegion(const Schedule& schedule, ir::ValueId root);
 // What the schedule's objective minimises, of one group between barriers: see MinimisedValue.
 double ValueOf(const ScheduledGroup& group, const Schedule& schedule);
 
-// The whole program's predicted counts.
+// The whole program's predicted counts, of the first inference and of any later one.
 machine::Counters Totals(const Schedule& schedule);
+machine::Counters SteadyTotals(const Schedule& schedule);
+
+// Is anything loaded in the first inference only?
+bool LoadsOnce(const Schedule& schedule);
 
 // Cycles if no group overlapped with another.
 int64_t CyclesApart(const Schedule& schedule);

@@ -40,6 +40,10 @@ class Writer {
                                 {"bytes", resident.bytes},
                                 {"first_group", resident.first_group},
                                 {"end_group", resident.end_group}});
+      Json& value = json["values"].back();
+      if (resident.through.loaded) value["loaded"] = true;
+      if (resident.through.stored) value["stored"] = true;
+      if (resident.through.kept) value["kept"] = true;
       if (resident.over == ir::kNoValue) continue;
       json["values"].back()["takes_place_of"] = NameOf(resident.over);
     }
@@ -49,7 +53,11 @@ class Writer {
     json["memories"] = Memories();
     json["dram"] = Dram();
     json["totals"] = machine::CountersJson(Totals(schedule_), schedule_.target);
-    json["totals"]["energy_pj"] = TotalEnergy();
+    json["totals"]["energy_pj"] = TotalEnergy(&ScheduledGroup::predicted);
+    if (LoadsOnce(schedule_)) {
+      json["steady"] = machine::CountersJson(SteadyTotals(schedule_), schedule_.target);
+      json["steady"]["energy_pj"] = TotalEnergy(&ScheduledGroup::steady);
+    }
     return json;
   }
 
@@ -95,6 +103,11 @@ class Writer {
     json["predicted"] = machine::CountersJson(group.predicted, schedule_.target);
     json["predicted"]["energy_pj"] =
         EnergyPj(group.predicted, schedule_.target, group.nest.operands[0].ReadType());
+    if (LoadsOnce(group.mapping) || group.steady.cycles != group.predicted.cycles) {
+      json["steady"] = machine::CountersJson(group.steady, schedule_.target);
+      json["steady"]["energy_pj"] =
+          EnergyPj(group.steady, schedule_.target, group.nest.operands[0].ReadType());
+    }
     json["alone_cycles"] = group.alone_cycles;
     if (group.joined) json["joined"] = true;
     for (int o = 0; o < group.nest.output(); ++o) {
@@ -223,6 +236,7 @@ class Writer {
     };
     Json json;
     json["policy"] = ResidencyPolicyName(residency.policy);
+    if (residency.inferences > 1) json["inferences"] = residency.inferences;
     json["given_up"] = residency.given_up;
     json["bound"] = {
         {"compulsory_bytes", residency.bound.compulsory_bytes},
@@ -272,10 +286,10 @@ class Writer {
     return json;
   }
 
-  double TotalEnergy() const {
+  double TotalEnergy(machine::Counters ScheduledGroup::*counters) const {
     double energy = 0;
     for (const ScheduledGroup& group : schedule_.groups) {
-      energy += EnergyPj(group.predicted, schedule_.target, group.nest.operands[0].ReadType());
+      energy += EnergyPj(group.*counters, schedule_.target, group.nest.operands[0].ReadType());
     }
     return energy;
   }

@@ -55,7 +55,7 @@ Result<std::vector<ir::Nest>> BuildNests(const ir::Graph& graph, MultiplyBy mult
 }
 
 std::vector<ScheduledGroup> MakeGroups(const ir::Graph& graph, const std::vector<ir::Nest>& nests,
-                                       const ResidencyPlan& plan) {
+                                       const machine::Target& target, const ResidencyPlan& plan) {
   std::vector<ScheduledGroup> groups;
   for (size_t g = 0; g < nests.size(); ++g) {
     const ir::Node& node = graph.nodes[g];
@@ -66,6 +66,9 @@ std::vector<ScheduledGroup> MakeGroups(const ir::Graph& graph, const std::vector
                             .mapping = plan.mappings[g]->mapping,
                             .predicted = plan.mappings[g]->predicted};
     group.alone_cycles = group.predicted.cycles;
+    group.steady = LoadsOnce(group.mapping)
+                       ? Predict(group.nest, SteadyMapping(group.mapping), target)
+                       : group.predicted;
     group.compulsory_bytes = CompulsoryBytes(group.nest, group.mapping);
     for (size_t c = 0; c < plan.cascades.size(); ++c) {
       const Cascade& cascade = plan.cascades[c];
@@ -216,8 +219,13 @@ Status TooSmall(const std::vector<ir::Nest>& nests, const machine::Target& targe
                     " has no tile that is small enough; ", WhatWouldFit(nests, target));
 }
 
+// Of an inference, in the mean.
 double CostOf(const ScheduledGroup& group, const Schedule& schedule) {
-  return AdditiveCost(group.predicted, group.nest, schedule.target, schedule.objective);
+  const auto inferences = static_cast<double>(schedule.residency.inferences);
+  const auto of = [&](const machine::Counters& counters) {
+    return AdditiveCost(counters, group.nest, schedule.target, schedule.objective);
+  };
+  return of(group.predicted) / inferences + of(group.steady) * (inferences - 1) / inferences;
 }
 
 double TotalCost(const Schedule& schedule) {
@@ -234,6 +242,7 @@ Result<Schedule> ScheduleInOrder(const ir::Graph& graph, const std::vector<ir::N
   ResidencyRules rules = {
       .options = {.policy = options.residency},
       .cascades = options.cascades && options.search.buffers == BufferRule::kBest,
+      .inferences = options.inferences,
       .pins = options.pins,
       .given = start == nullptr ? options.given : start,
       .given_is_start = start != nullptr};
@@ -245,7 +254,7 @@ Result<Schedule> ScheduleInOrder(const ir::Graph& graph, const std::vector<ir::N
     }
     Schedule schedule = {
         .target = target, .objective = options.objective, .search = options.search};
-    schedule.groups = MakeGroups(graph, nests, *plan);
+    schedule.groups = MakeGroups(graph, nests, target, *plan);
     for (ScheduledGroup& group : schedule.groups) ListBuffers(target, &group);
     schedule.cascades = plan->cascades;
     schedule.residents = plan->residents;
@@ -259,6 +268,7 @@ Result<Schedule> ScheduleInOrder(const ir::Graph& graph, const std::vector<ir::N
       OverlapGroups(graph, place, &schedule);
     }
     schedule.residency = {.policy = options.residency,
+                          .inferences = options.inferences,
                           .given_up = static_cast<int>(rules.forbidden.size())};
     return schedule;
   }

@@ -26,6 +26,9 @@ struct ScheduleOptions {
   MappingCache* cache = nullptr;  // mappings of earlier compilations; may be null
   ResidencyPolicy residency = ResidencyPolicy::kBest;
   bool cascades = true;  // --cascades
+  // How many inferences follow one another: with more than one, constants may stay on chip from the
+  // first on, where the mean costs less.
+  int64_t inferences = 1;
   bool prefetch = true;  // groups may overlap (overlap.h)
   // --order: the graph's, or what is cheaper (order.h). A given schedule names its own.
   OrderRule order = OrderRule::kBest;

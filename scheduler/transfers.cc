@@ -33,7 +33,7 @@ bool IsFused(const ir::Nest& nest, int operand) {
 }
 
 // Its tiles stay where they were loaded to.
-bool LoadsOnce(const Mapping& mapping, int operand) {
+bool TilesStay(const Mapping& mapping, int operand) {
   const OperandPlace& place = mapping.operands[At(operand)];
   return place.kept || place.resident;
 }
@@ -44,6 +44,10 @@ Transfer LoadOf(const ir::Nest& nest, const Mapping& mapping, int operand) {
   const uint32_t dims = DependenceMask(nest, operand) & cut;
   const uint32_t outside = OutsideOrAt(mapping, dims);
   Transfer transfer = {.operand = operand, .overlaps = Overlaps(nest, mapping, operand)};
+  if (mapping.operands[At(operand)].fill_bytes > 0) {
+    transfer.first = cut;
+    return transfer;
+  }
   transfer.first = cut & ~outside;
   uint32_t repeats = outside & ~dims;
   if (operand == nest.bias) {
@@ -54,7 +58,7 @@ Transfer LoadOf(const ir::Nest& nest, const Mapping& mapping, int operand) {
     transfer.last = reductions;
     repeats &= ~reductions;
   }
-  if (LoadsOnce(mapping, operand)) {
+  if (TilesStay(mapping, operand)) {
     transfer.first |= repeats;
     repeats = 0;
   }

@@ -116,7 +116,7 @@ TEST(Trace, FileIsJsonWithNodeNames) {
   runtime::RunOptions options = {.mode = runtime::Mode::kTimed};
   options.trace = [&](const runtime::TraceEvent& event) { (*trace)->Add(event); };
   const auto result = runtime::Run(compiled.program, options, {});
-  ASSERT_TRUE(result.ok() && (*trace)->Commit(*result).ok());
+  ASSERT_TRUE(result.ok() && (*trace)->Commit(*result, 1).ok());
   const auto text = ReadTextFile(path);
   ASSERT_TRUE(text.ok());
   const auto json = nlohmann::json::parse(*text);

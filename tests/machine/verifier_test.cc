@@ -222,6 +222,46 @@ TEST(Verifier, RefusesBadDimensionsAndOperands) {
   });
 }
 
+// The bias of the sample's convolution, whole and loaded in the first run only.
+OperandDesc& KeepBias(Program* p) {
+  OperandDesc& bias = Conv(p).operands[2];
+  bias.resident = bias.once = true;
+  bias.ring_slots = 1;
+  bias.generation_dims = 0;
+  bias.slot_bytes = 96;
+  return bias;
+}
+
+TEST(Verifier, KnowsWhatStaysForLaterRuns) {
+  Program sound = sample::MakeProgram();
+  KeepBias(&sound);
+  EXPECT_EQ(VerifyProgram(sound).message(), "");
+  const auto drop_loads = [](Program* p) {
+    std::erase_if(Conv(p).body,
+                  [](const Instruction& i) { return i.op == Opcode::kLoad && i.operand == 2; });
+  };
+  ExpectCaught({
+      {"operand 2 'b': is loaded once for all runs, but is no resident constant",
+       [](Program* p) { Conv(p).operands[2].once = true; }},
+      {"operand 0 'x': is loaded once for all runs, but is no resident constant",
+       [](Program* p) { Conv(p).operands[0].once = true; }},
+      {"operand 2 'b': is loaded once for all runs, but in stripes or not at all",
+       [&](Program* p) {
+         KeepBias(p);
+         drop_loads(p);
+       }},
+      {"operand 2 'b': is resident, but no group up to this one loads it there",
+       [&](Program* p) {
+         KeepBias(p).once = false;
+         drop_loads(p);
+       }},
+      {"operand 1 'w': is written where operand 2 'b' stays for later runs",
+       [](Program* p) { KeepBias(p).address = 0; }},
+      {"predicted counters of later runs: there are 1, and 3 groups",
+       [](Program* p) { p->steady = {p->predicted[0]}; }},
+  });
+}
+
 TEST(Verifier, RefusesBadInstructionsAndMicroPrograms) {
   using P = Program*;
   ExpectCaught({

@@ -125,6 +125,38 @@ TEST_F(Dlarun, StatsJsonHasTotalsAndGroups) {
   EXPECT_GT(json.at("engines").at("array").at("busy_cycles").get<int64_t>(), 0);
 }
 
+TEST_F(Dlarun, RepeatedRunsAreCountedApart) {
+  Expect("m.bin --inputs in.npz --repeat 3 --check --stats-json s.json --trace t.json --stats", 0,
+         "runs 2 to 3, each");
+  const auto text = ReadTextFile(Path("s.json"));
+  ASSERT_TRUE(text.ok());
+  const auto json = nlohmann::json::parse(*text);
+  EXPECT_EQ(json.at("runs"), 3);
+  for (const char* run : {"first", "steady"}) {
+    EXPECT_EQ(json.at(run).at("cycles"), case_.program.predicted[0].cycles) << run;
+    EXPECT_EQ(json.at(run).at("dram_bytes"), case_.program.predicted[0].dram_bytes()) << run;
+    EXPECT_EQ(json.at(run).at("as_predicted"), true) << run;
+    EXPECT_EQ(json.at(run).at("groups").size(), 1u) << run;
+  }
+  const auto trace = ReadTextFile(Path("t.json"));
+  ASSERT_TRUE(trace.ok());
+  int64_t groups = 0;
+  for (const auto& event : nlohmann::json::parse(*trace)) {
+    groups += event.contains("cat") && event.at("cat") == "group" ? 1 : 0;
+  }
+  EXPECT_EQ(groups, 3);
+  Expect("m.bin --mode timed --repeat 0", 2, "--repeat");
+}
+
+// A later prediction of its own is what later runs are compared with.
+TEST_F(Dlarun, LaterRunsHaveTheirOwnPrediction) {
+  case_.program.steady = case_.program.predicted;
+  case_.program.steady[0].cycles += 1;
+  ASSERT_TRUE(machine::WriteProgram(case_.program, Path("m.bin")).ok());
+  Expect("m.bin --mode timed --stats", 0, "exactly");
+  Expect("m.bin --mode timed --repeat 2 --stats", 0, "DIFFERS");
+}
+
 TEST_F(Dlarun, AWrongPredictionShows) {
   case_.program.predicted[0].cycles += 1;
   ASSERT_TRUE(machine::WriteProgram(case_.program, Path("m.bin")).ok());

@@ -66,6 +66,7 @@ void Fill(std::mt19937* random, RandomProblem* p) {
     item.gains = {{first, static_cast<double>(pick(0, 10))},
                   {last, static_cast<double>(pick(1, 10))}};
     item.is_one_step = last == first + 1;
+    item.is_extra = !item.is_one_step && pick(0, 2) == 0;
     problem.items.push_back(std::move(item));
   }
   // Some items may take the place of one that ends where they begin.
