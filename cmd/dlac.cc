@@ -43,10 +43,8 @@ struct Options {
   std::string optimize = "balanced", residency = "best", fuse = "on", place = "exact",
               cascades = "on", prefetch = "on", order = "best";
   std::string precision = "f32";
-  std::string pins, schedule, use_schedule, report, dump_dir, stop_after, print_target;
-  std::string explain;
-  std::string search = "exact", space = "all", buffers = "best";
-  std::string multiply = "best";
+  std::string pins, schedule, use_schedule, report, dump_dir, stop_after, print_target, explain;
+  std::string search = "exact", space = "all", buffers = "best", multiply = "best";
   std::string cache;
   std::vector<std::string> disabled_rules, start_from;
   int64_t search_budget = scheduler::SearchOptions().budget;
@@ -251,6 +249,11 @@ std::string CommandLineOf(const Options& o) {
   return text;
 }
 
+Result<bool> IsOn(const char* option, const std::string& text) {
+  if (text == "on" || text == "off") return text == "on";
+  return Usage(option, " ", text, ": on or off expected");
+}
+
 Result<scheduler::ScheduleOptions> ScheduleOptionsOf(const Options& o) {
   scheduler::ScheduleOptions options;
   const auto objective = scheduler::ParseObjective(o.optimize);
@@ -280,14 +283,8 @@ Result<scheduler::ScheduleOptions> ScheduleOptionsOf(const Options& o) {
                  ": none, one-step, onsram, best, exact or infinite expected");
   }
   options.residency = *residency;
-  if (o.cascades != "on" && o.cascades != "off") {
-    return Usage("--cascades ", o.cascades, ": on or off expected");
-  }
-  options.cascades = o.cascades == "on";
-  if (o.prefetch != "on" && o.prefetch != "off") {
-    return Usage("--prefetch ", o.prefetch, ": on or off expected");
-  }
-  options.prefetch = o.prefetch == "on";
+  DLA_ASSIGN_OR_RETURN(options.cascades, IsOn("--cascades", o.cascades));
+  DLA_ASSIGN_OR_RETURN(options.prefetch, IsOn("--prefetch", o.prefetch));
   if (o.order != "graph" && o.order != "best") {
     return Usage("--order ", o.order, ": graph or best expected");
   }
@@ -309,8 +306,7 @@ Result<scheduler::ScheduleOptions> ScheduleOptionsOf(const Options& o) {
 
 Result<ir::PassOptions> PassOptionsOf(const Options& o) {
   ir::PassOptions options;
-  if (o.fuse != "on" && o.fuse != "off") return Usage("--fuse ", o.fuse, ": on or off expected");
-  options.fuse = o.fuse == "on";
+  DLA_ASSIGN_OR_RETURN(options.fuse, IsOn("--fuse", o.fuse));
   if (o.precision != "f32" && o.precision != "f16") {
     return Usage("--precision ", o.precision, ": f32 or f16 expected");
   }
@@ -362,14 +358,15 @@ Result<scheduler::Pins> ReadPins(const std::string& path) {
   return pins;
 }
 
+void Warn(const std::string& text) {
+  std::fputs(Concat("dlac: warning: ", text, "\n").c_str(), stderr);
+}
+
 // A cache that cannot be read or written costs time, nothing else.
 void CloseCache(const Options& o, scheduler::MappingCache* cache) {
-  const auto warn = [](const std::string& text) {
-    std::fputs(Concat("dlac: warning: ", text, "\n").c_str(), stderr);
-  };
   const Status saved = cache->Save();
-  for (const std::string& warning : cache->warnings()) warn(warning);
-  if (!saved.ok()) warn(saved.message());
+  for (const std::string& warning : cache->warnings()) Warn(warning);
+  if (!saved.ok()) Warn(saved.message());
   if (!o.verbose) return;
   const scheduler::MappingCache::Use& use = cache->use();
   std::fputs(
@@ -403,20 +400,16 @@ Status Compile(const Options& o) {
   const std::vector<ir::ComputedValue> computed = ir::ComputedValues(graph);
   DLA_RETURN_IF_ERROR(RunAllPasses(o, &graph));
   if (!o.stop_after.empty()) return Status();
-  for (const std::string& text : ir::OverflowingConstants(graph)) {
-    std::fputs(Concat("dlac: warning: ", o.model, ": ", text, "\n").c_str(), stderr);
-  }
+  for (const std::string& text : ir::OverflowingConstants(graph)) Warn(o.model + ": " + text);
   scheduler::MappingCache cache(o.cache, std::string("dlac ") + DLA_VERSION);
   if (!o.cache.empty()) options.cache = &cache;
   Result<scheduler::Schedule> schedule = scheduler::MakeSchedule(graph, target, options);
   if (!o.cache.empty()) CloseCache(o, &cache);
   if (!schedule.ok()) return schedule.status().At(o.model);
   if (const std::string other = scheduler::OtherBuffers(*schedule); !other.empty()) {
-    std::fputs(Concat("dlac: warning: ", o.model, ": ", other, "\n").c_str(), stderr);
+    Warn(o.model + ": " + other);
   }
-  for (const std::string& warning : schedule->warnings) {
-    std::fputs(Concat("dlac: warning: ", o.model, ": ", warning, "\n").c_str(), stderr);
-  }
+  for (const std::string& warning : schedule->warnings) Warn(o.model + ": " + warning);
   std::string explanation;
   if (!o.explain.empty()) {
     DLA_ASSIGN_OR_RETURN(explanation, scheduler::Explain(graph, *schedule, o.explain));
