@@ -10,9 +10,7 @@
 #include "scheduler/held_mappings.h"
 #include "scheduler/predict.h"
 #include "scheduler/residency_candidates.h"
-#include "scheduler/transfers.h"
 #include "scheduler/value_flow.h"
-#include "support/checked.h"
 
 namespace dla::scheduler {
 namespace {
@@ -502,6 +500,7 @@ class Planner {
   // them. Weights that stay and cascades are in each other's way: with those, the cascades are
   // chosen beside them, too.
   ResidencyResult AddParts(ResidencyResult result) {
+    if (!rules_.parts) return result;
     parts_ = true;
     const std::vector<Segment> chosen = segments_;
     const std::vector<int> items = items_;
