@@ -32,10 +32,13 @@ class Explainer {
     if (graph_.values[At(root)].name != name) {
       text += Concat(", part of '", graph_.values[At(root)].name, "'");
     }
-    const auto stays = std::find_if(schedule_.residents.begin(), schedule_.residents.end(),
-                                    [&](const Resident& r) { return r.root == root; });
-    text += stays != schedule_.residents.end() ? Stays(*stays) : "\n" + WhyNot(root);
-    return text + "\n" + WithMore(root);
+    bool stays = false;
+    for (const Resident& r : schedule_.residents) {  // parts of its life
+      if (r.root != root) continue;
+      text += Stays(r);
+      stays = true;
+    }
+    return Concat(text, stays ? "" : "\n" + WhyNot(root), "\n", WithMore(root));
   }
 
  private:
@@ -65,7 +68,26 @@ class Explainer {
   std::string Stays(const Resident& r) const {
     return Concat("\nstays in '", schedule_.target.memories[At(r.memory)].name, "' at ", r.address,
                   " from group '", GroupName(r.first_group), "' to '", GroupName(r.end_group - 1),
-                  "'; spares at least ", Spared(r.root), " bytes of transfers");
+                  "'", r.through.loaded ? ", loaded by the first group that reads it" : "",
+                  r.through.stored ? ", and is stored as well" : "",
+                  r.through.kept ? ", loaded in the first inference and kept for later ones" : "",
+                  "; spares at least ", SparedBy(r), " bytes of transfers",
+                  r.through.kept ? " of each later one" : "");
+  }
+
+  // One transfer for each group that finds it on chip or leaves it there.
+  int64_t SparedBy(const Resident& r) const {
+    int64_t bytes = 0;
+    for (int g = r.first_group; g < r.end_group; ++g) {
+      const ScheduledGroup& group = schedule_.groups[At(g)];
+      const Mapping mapping = SteadyMapping(group.mapping);
+      for (size_t o = 0; o < group.nest.operands.size(); ++o) {
+        const ir::Operand& operand = group.nest.operands[o];
+        if (RootOf(graph_, operand) != r.root) continue;
+        if (StaysOnChip(mapping.operands[o])) bytes += DenseBytes(operand);
+      }
+    }
+    return bytes;
   }
 
   // One transfer for each group that makes or reads it.
@@ -81,8 +103,11 @@ class Explainer {
 
   std::string WhyNot(ir::ValueId root) const {
     const ValueFlow& flow = flows_.at(root);
-    if (graph_.values[At(root)].constant != nullptr) return "does not stay: a constant";
-    if (flow.writers.empty()) return "does not stay: an input of the graph";
+    if (flow.writers.empty() && flow.readers.size() < 2) {
+      return graph_.values[At(root)].constant != nullptr
+                 ? "does not stay: a constant that one group reads"
+                 : "does not stay: an input of the graph that one group reads";
+    }
     if (flow.is_graph_output) return "does not stay: an output of the graph";
     if (flow.readers.empty()) return "does not stay: no group reads it";
     for (const auto* groups : {&flow.writers, &flow.readers}) {
@@ -99,17 +124,21 @@ class Explainer {
       return Concat("does not stay: larger than every scratchpad (the largest, '", largest->name,
                     "', has ", largest->bytes, " bytes)");
     }
-    return Concat("does not stay: its room from group '", GroupName(flow.writers.front()), "' to '",
+    return Concat("does not stay: its room from group '", GroupName(FirstUse(flow)), "' to '",
                   GroupName(flow.readers.back()), "' is worth more to others; it would spare at ",
                   "least ", Spared(root), " bytes of transfers, its room costs ",
                   static_cast<int64_t>(RoomCost(root)), " by the bound's prices, and ",
                   Fullest(flow));
   }
 
+  static int FirstUse(const ValueFlow& flow) {
+    return flow.writers.empty() ? flow.readers.front() : flow.writers.front();
+  }
+
   double RoomCost(ir::ValueId root) const {
     const ValueFlow& flow = flows_.at(root);
     double price = 0;
-    for (int g = flow.writers.front(); g <= flow.readers.back(); ++g) {
+    for (int g = FirstUse(flow); g <= flow.readers.back(); ++g) {
       price += schedule_.residency.bound.price[At(g)];
     }
     return price * static_cast<double>(RootBytes(graph_, root));
@@ -117,8 +146,8 @@ class Explainer {
 
   std::string Fullest(const ValueFlow& flow) const {
     int64_t most = -1;
-    int at = flow.writers.front();
-    for (int g = flow.writers.front(); g <= flow.readers.back(); ++g) {
+    int at = FirstUse(flow);
+    for (int g = FirstUse(flow); g <= flow.readers.back(); ++g) {
       int64_t held = 0;
       for (const Resident& r : schedule_.residents) {
         if (r.first_group <= g && g < r.end_group) held += r.bytes;

@@ -10,9 +10,7 @@
 #include "scheduler/held_mappings.h"
 #include "scheduler/predict.h"
 #include "scheduler/residency_candidates.h"
-#include "scheduler/transfers.h"
 #include "scheduler/value_flow.h"
-#include "support/checked.h"
 
 namespace dla::scheduler {
 namespace {
@@ -35,8 +33,6 @@ class Planner {
     for (size_t i = candidates_.size(); i-- > 0;) {
       by_root_[At(candidates_[i].root)] = static_cast<int>(i);
     }
-    for (int g = 0; g < static_cast<int>(nests.size()); ++g) segments_.push_back({{g, g + 1}});
-    NumberSegments();
   }
 
   Result<ResidencyPlan> Run(const std::function<void(size_t, size_t)>& progress) {
@@ -527,20 +523,19 @@ class Planner {
   // them. Weights that stay and cascades are in each other's way: with those, the cascades are
   // chosen beside them, too.
   ResidencyResult AddParts(ResidencyResult result) {
+    if (!rules_.parts) return result;
     parts_ = true;
     const std::vector<Segment> chosen = segments_;
     const std::vector<int> items = items_;
     ResidencyResult with = SolveResidency(Problem(), rules_.options);
-    const bool better = with.failed_step < 0 && with.cost < result.cost;
-    if (better) {
+    if (with.failed_step < 0 && with.cost < result.cost) {
       result = std::move(with);
     } else {
       items_ = items;
     }
     if (rules_.inferences == 1 || !MayCascade()) return result;
     const std::vector<int> best_items = items_;
-    segments_ = {};
-    for (int g = 0; g < static_cast<int>(nests_.size()); ++g) segments_.push_back({{g, g + 1}});
+    segments_ = *SplitIntoSegments({}, static_cast<int>(nests_.size()));  // each group alone
     NumberSegments();
     with = AddCascades(SolveResidency(Problem(), rules_.options));
     if (with.failed_step < 0 && with.cost < result.cost) return with;

@@ -35,6 +35,7 @@ struct ResidencyRules {
   ResidencyOptions options;
   std::set<std::pair<ir::ValueId, int>> forbidden;  // root and memory
   bool cascades = true;                             // kBest, kExact and kInfinite may choose some
+  bool parts = true;                     // of lives, and values that are loaded, may stay
   int cascade_slack = 0;                 // 64ths of a scratchpad that cascades leave free
   int64_t inferences = 1;                // in a row; with more, constants may stay for all of them
   const Pins* pins = nullptr;            // values that must stay, or null

@@ -185,6 +185,13 @@ int LeastWorthwhile(const Schedule& schedule, int memory) {
 // After `memory` could not be placed: one of its residents may not stay there any more.
 Status GiveUpOne(const ir::Graph& graph, const Schedule& schedule, int memory,
                  ResidencyRules* rules) {
+  // Without parts of lives the plan is what it would be if there were none: it is no dearer.
+  const bool any = std::any_of(schedule.residents.begin(), schedule.residents.end(),
+                               [](const Resident& r) { return r.through != Through(); });
+  if (any && rules->parts && rules->inferences == 1 && rules->given == nullptr) {
+    rules->parts = false;
+    return Status();
+  }
   // Cascades fill what there is to the last byte: they leave a little first, then give way.
   constexpr int kMostSlack = 8;
   const bool given = rules->given != nullptr && rules->given->cascades;
