@@ -216,14 +216,6 @@ Result<frontend::ImportOptions> ImportOptionsOf(const Options& o) {
   return options;
 }
 
-Result<machine::Target> TargetOf(const Options& o) {
-  DLA_ASSIGN_OR_RETURN(machine::Target target, machine::LoadTarget(o.target, {}));
-  for (const std::string& memory : o.memories) {
-    DLA_RETURN_IF_ERROR(machine::OverrideMemory(&target, memory));
-  }
-  return target;
-}
-
 // The options that shape the program, as its file records them; no paths.
 std::string CommandLineOf(const Options& o) {
   std::string text = "--target " + std::filesystem::path(o.target).stem().string();
@@ -234,19 +226,26 @@ std::string CommandLineOf(const Options& o) {
           o.cascades + " --prefetch " + o.prefetch + " --place " + o.place + " --fuse " + o.fuse +
           " --precision " + o.precision;
   const Options defaults;
-  if (o.search != defaults.search) text += " --search " + o.search;
-  if (o.space != defaults.space) text += " --space " + o.space;
-  if (o.buffers != defaults.buffers) text += " --buffers " + o.buffers;
+  const auto add = [&text](const char* option, const auto& value, const auto& usual) {
+    if (value != usual) text += Concat(" ", option, " ", value);
+  };
+  add("--search", o.search, defaults.search);
+  add("--space", o.space, defaults.space);
+  add("--buffers", o.buffers, defaults.buffers);
   for (const std::string& rule : o.disabled_rules) text += " --disable-rule " + rule;
-  if (o.order != defaults.order) text += " --order " + o.order;
-  if (o.inferences != defaults.inferences) {
-    text += " --inferences " + std::to_string(o.inferences);
-  }
-  if (o.multiply != defaults.multiply) text += " --multiply " + o.multiply;
-  if (o.search_budget != defaults.search_budget) {
-    text += " --search-budget " + std::to_string(o.search_budget);
-  }
+  add("--order", o.order, defaults.order);
+  add("--inferences", o.inferences, defaults.inferences);
+  add("--multiply", o.multiply, defaults.multiply);
+  add("--search-budget", o.search_budget, defaults.search_budget);
   return text;
+}
+
+// What the option's text means; `parsed` is nothing if it is none of those expected.
+template <typename T>
+Result<T> OneOf(const char* option, const std::string& text, const std::optional<T>& parsed,
+                const char* expected) {
+  if (parsed) return *parsed;
+  return Usage(option, " ", text, ": ", expected, " expected");
 }
 
 Result<bool> IsOn(const char* option, const std::string& text) {
@@ -256,45 +255,32 @@ Result<bool> IsOn(const char* option, const std::string& text) {
 
 Result<scheduler::ScheduleOptions> ScheduleOptionsOf(const Options& o) {
   scheduler::ScheduleOptions options;
-  const auto objective = scheduler::ParseObjective(o.optimize);
-  if (!objective) {
-    return Usage("--optimize ", o.optimize, ": latency, traffic, energy, edp or balanced expected");
-  }
-  options.objective = *objective;
+  DLA_ASSIGN_OR_RETURN(options.objective,
+                       OneOf("--optimize", o.optimize, scheduler::ParseObjective(o.optimize),
+                             "latency, traffic, energy, edp or balanced"));
   DLA_ASSIGN_OR_RETURN(options.search,
                        scheduler::ParseSearchOptions(o.search, o.space, o.disabled_rules));
   options.search.budget = o.search_budget;
-  const auto buffers = scheduler::ParseBufferRule(o.buffers);
-  if (!buffers) {
-    return Usage("--buffers ", o.buffers, ": best, single, inputs-double or double expected");
-  }
-  options.search.buffers = *buffers;
-  const auto multiply = scheduler::ParseMultiplyBy(o.multiply);
-  if (!multiply) {
-    return Usage("--multiply ", o.multiply, ": best, array, packed or vector expected");
-  }
-  options.multiply = *multiply;
+  DLA_ASSIGN_OR_RETURN(options.search.buffers,
+                       OneOf("--buffers", o.buffers, scheduler::ParseBufferRule(o.buffers),
+                             "best, single, inputs-double or double"));
+  DLA_ASSIGN_OR_RETURN(options.multiply,
+                       OneOf("--multiply", o.multiply, scheduler::ParseMultiplyBy(o.multiply),
+                             "best, array, packed or vector"));
   if (options.search.way == scheduler::SearchWay::kReuse && o.cache.empty()) {
     return Usage("--search reuse: --cache DIR says where the mappings are");
   }
-  const auto residency = scheduler::ParseResidencyPolicy(o.residency);
-  if (!residency) {
-    return Usage("--residency ", o.residency,
-                 ": none, one-step, onsram, best, exact or infinite expected");
-  }
-  options.residency = *residency;
+  DLA_ASSIGN_OR_RETURN(options.residency, OneOf("--residency", o.residency,
+                                                scheduler::ParseResidencyPolicy(o.residency),
+                                                "none, one-step, onsram, best, exact or infinite"));
   DLA_ASSIGN_OR_RETURN(options.cascades, IsOn("--cascades", o.cascades));
   DLA_ASSIGN_OR_RETURN(options.prefetch, IsOn("--prefetch", o.prefetch));
-  if (o.order != "graph" && o.order != "best") {
-    return Usage("--order ", o.order, ": graph or best expected");
-  }
-  options.order = o.order == "best" ? scheduler::OrderRule::kBest : scheduler::OrderRule::kGraph;
+  DLA_ASSIGN_OR_RETURN(options.order, OneOf("--order", o.order, scheduler::ParseOrderRule(o.order),
+                                            "graph or best"));
   options.inferences = o.inferences;
-  const auto place = scheduler::ParsePlaceMethod(o.place);
-  if (!place) {
-    return Usage("--place ", o.place, ": color, best-fit, hill-climb or exact expected");
-  }
-  options.placement.method = *place;
+  DLA_ASSIGN_OR_RETURN(options.placement.method,
+                       OneOf("--place", o.place, scheduler::ParsePlaceMethod(o.place),
+                             "color, best-fit, hill-climb or exact"));
   if (!o.quiet && isatty(STDERR_FILENO) != 0) {
     options.progress = [](size_t done, size_t groups) {
       std::fprintf(stderr, done == groups ? "\r\033[K" : "\rmapping layer %zu of %zu", done + 1,
@@ -395,7 +381,7 @@ Status Compile(const Options& o) {
     DLA_ASSIGN_OR_RETURN(pins, ReadPins(o.pins));
     options.pins = &pins;
   }
-  DLA_ASSIGN_OR_RETURN(const machine::Target target, TargetOf(o));
+  DLA_ASSIGN_OR_RETURN(const machine::Target target, machine::LoadTargetWith(o.target, o.memories));
   DLA_ASSIGN_OR_RETURN(ir::Graph graph, frontend::ImportOnnx(o.model, import_options));
   const std::vector<ir::ComputedValue> computed = ir::ComputedValues(graph);
   DLA_RETURN_IF_ERROR(RunAllPasses(o, &graph));
@@ -476,7 +462,7 @@ Result<std::vector<std::vector<std::string>>> MemoryChoicesOf(const Options& o) 
 
 // A row of the sweep's CSV; one that does not fit has its status instead of figures.
 Result<std::string> SweepRow(const ir::Graph& graph, const Options& o) {
-  DLA_ASSIGN_OR_RETURN(const machine::Target target, TargetOf(o));
+  DLA_ASSIGN_OR_RETURN(const machine::Target target, machine::LoadTargetWith(o.target, o.memories));
   DLA_ASSIGN_OR_RETURN(const scheduler::ScheduleOptions options, ScheduleOptionsOf(o));
   std::string row = target.name + ",";
   for (const machine::Memory& memory : target.memories) {
@@ -562,7 +548,8 @@ Status Run(const Options& o) {
   if (!o.print_target.empty()) {
     Options named = o;
     named.target = o.print_target;
-    DLA_ASSIGN_OR_RETURN(const machine::Target target, TargetOf(named));
+    DLA_ASSIGN_OR_RETURN(const machine::Target target,
+                         machine::LoadTargetWith(named.target, named.memories));
     std::fputs(machine::TargetJson(target).c_str(), stdout);
     return Status();
   }

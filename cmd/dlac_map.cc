@@ -181,10 +181,7 @@ std::string RowOf(const scheduler::NamedLayer& named, const Timed& timed,
 
 Status Map(const Options& o) {
   DLA_ASSIGN_OR_RETURN(const scheduler::MapOptions options, MapOptionsOf(o));
-  DLA_ASSIGN_OR_RETURN(machine::Target target, machine::LoadTarget(o.target, {}));
-  for (const std::string& memory : o.memories) {
-    DLA_RETURN_IF_ERROR(machine::OverrideMemory(&target, memory));
-  }
+  DLA_ASSIGN_OR_RETURN(const machine::Target target, machine::LoadTargetWith(o.target, o.memories));
   DLA_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(o.layers, kMostListBytes));
   const auto layers = scheduler::ParseLayerList(text);
   if (!layers.ok()) return layers.status().At(o.layers);

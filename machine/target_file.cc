@@ -157,4 +157,11 @@ Status OverrideMemory(Target* target, std::string_view text) {
   return {};
 }
 
+Result<Target> LoadTargetWith(const std::string& name_or_path,
+                              const std::vector<std::string>& overrides) {
+  DLA_ASSIGN_OR_RETURN(Target target, LoadTarget(name_or_path, {}));
+  for (const std::string& text : overrides) DLA_RETURN_IF_ERROR(OverrideMemory(&target, text));
+  return target;
+}
+
 }  // namespace dla::machine

@@ -45,6 +45,10 @@ std::vector<TargetEntry> ListTargets(const std::vector<std::string>& search_dirs
 // Applies "NAME=BYTES" (--mem); BYTES may end in K, KiB (1024), M, MiB. kUsage on a bad text.
 Status OverrideMemory(Target* target, std::string_view text);
 
+// LoadTarget with all of these texts applied (--target and --mem).
+Result<Target> LoadTargetWith(const std::string& name_or_path,
+                              const std::vector<std::string>& overrides);
+
 // "64K", "65536", "2MiB": a size in bytes from 1 to 2^40.
 Result<int64_t> ParseSize(std::string_view text);
 

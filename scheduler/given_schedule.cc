@@ -312,4 +312,17 @@ Result<Mapping> ResolveMapping(const GivenMapping& given, const ir::Nest& nest,
   return Resolver(given, nest, target).Run(reserved_bytes);
 }
 
+GivenMapping InOnePlace(GivenMapping given, const ir::Nest& nest) {
+  for (GivenMapping::Place& place : given.operands) {
+    if (place.buffers == "moved" && place.from == place.memory) place.buffers = "resident";
+  }
+  if (nest.anchor != ir::Anchor::kContraction || given.operands.size() < 2) return given;
+  GivenMapping::Place& output = given.operands[given.operands.size() - 2];
+  const bool is_tile = output.buffers == "single" || output.buffers == "double";
+  if (is_tile && output.memory == given.operands.back().memory) {
+    output.buffers = "drained in place";
+  }
+  return given;
+}
+
 }  // namespace dla::scheduler

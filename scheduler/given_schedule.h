@@ -64,4 +64,8 @@ Result<Mapping> ResolveMapping(const GivenMapping& given, const ir::Nest& nest,
                                const machine::Target& target,
                                const std::vector<int64_t>& reserved_bytes);
 
+// The mapping for scratchpads that are cut less finely: what two of them held for each other may be
+// in one now.
+GivenMapping InOnePlace(GivenMapping given, const ir::Nest& nest);
+
 }  // namespace dla::scheduler

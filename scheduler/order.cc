@@ -277,6 +277,11 @@ FoundOrder FindOrder(const OrderProblem& problem, OrderGoal goal, int64_t budget
   return found;
 }
 
+std::optional<OrderRule> ParseOrderRule(std::string_view text) {
+  if (text == "graph") return OrderRule::kGraph;
+  return text == "best" ? std::optional(OrderRule::kBest) : std::nullopt;
+}
+
 OrderProblem OrderProblemOf(const ir::Graph& graph, const std::vector<ir::Nest>& nests,
                             const machine::Target& target) {
   OrderProblem problem;
@@ -286,7 +291,8 @@ OrderProblem OrderProblemOf(const ir::Graph& graph, const std::vector<ir::Nest>&
   }
   const ValueFlows flows = FlowsOf(graph, nests);
   std::set<ir::ValueId> staying;
-  for (const Candidate& c : CandidatesOf(graph, nests, flows, target, false)) staying.insert(c.root);
+  for (const Candidate& c : CandidatesOf(graph, nests, flows, target, false))
+    staying.insert(c.root);
   for (const auto& [root, flow] : flows) {
     for (const int writer : flow.writers) {
       for (const int reader : flow.readers) {

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "ir/graph.h"
@@ -19,6 +20,8 @@
 namespace dla::scheduler {
 
 enum class OrderRule : uint8_t { kGraph, kBest };
+// "graph", "best"; nothing for another text.
+std::optional<OrderRule> ParseOrderRule(std::string_view text);
 
 // Something that is alive from the first to the last of its groups in the order, both included.
 struct LiveValue {

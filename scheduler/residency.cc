@@ -145,7 +145,8 @@ class Planner {
       const int number = static_cast<int>(i);
       if (!parts_ && !candidate.is_whole()) continue;
       if (IsPinned(candidate.root) || excluded_.count(number) != 0) continue;
-      if (IsInside(candidate, segments_[At(segment_of_[At(candidate.first_group)])])) continue;
+      const Segment& segment = segments_[At(segment_of_[At(candidate.first_group)])];
+      if (segment.lines != 0 && candidate.end_group <= segment.groups.end) continue;
       Holdable item = {.name = graph_.values[At(candidate.root)].name,
                        .bytes = candidate.reserved_bytes,
                        .first_step = segment_of_[At(candidate.first_group)],
@@ -270,7 +271,7 @@ class Planner {
       const bool shares =
           over != pinned_.end() && over->second == memory && groups.first == candidate.first_group;
       if (!shares) taken.bytes[At(memory)] += candidate.reserved_bytes;
-      if (Touches(candidate, groups)) Add(candidate, memory, groups, &taken);
+      if (candidate.IsTouchedBy(groups)) Add(candidate, memory, groups, &taken);
     }
     return taken;
   }
@@ -293,20 +294,6 @@ class Planner {
     given_fault_ = Status();
     if (start == nullptr || found == nullptr) return start == nullptr ? found : start;
     return Cost(group, start->predicted) < Cost(group, found->predicted) ? start : found;
-  }
-
-  // A mapping for a finer cut: what two scratchpads held for each other may be in one now.
-  static GivenMapping InOnePlace(GivenMapping given, const ir::Nest& nest) {
-    for (GivenMapping::Place& place : given.operands) {
-      if (place.buffers == "moved" && place.from == place.memory) place.buffers = "resident";
-    }
-    if (nest.anchor != ir::Anchor::kContraction || given.operands.size() < 2) return given;
-    GivenMapping::Place& output = given.operands[given.operands.size() - 2];
-    const bool is_tile = output.buffers == "single" || output.buffers == "double";
-    if (is_tile && output.memory == given.operands.back().memory) {
-      output.buffers = "drained in place";
-    }
-    return given;
   }
 
   const GivenMapping* GivenFor(size_t g) const {
@@ -351,7 +338,7 @@ class Planner {
       const Held over = {begins ? ItemOf(OverOf(items_[At(h.item)])) : -1, h.memory};
       if (std::find(held.begin(), held.end(), over) == held.end())
         question.bytes[At(h.memory)] += candidate.reserved_bytes;
-      if (Touches(candidate, groups)) question.touched.push_back(h);
+      if (candidate.IsTouchedBy(groups)) question.touched.push_back(h);
     }
     return question;
   }
@@ -461,12 +448,6 @@ class Planner {
                      : "the groups are no chain of windows over lines, each made and read inside");
   }
 
-  // Made and last read within the segment.
-  static bool IsInside(const Candidate& candidate, const Segment& segment) {
-    return segment.lines != 0 && candidate.first_group >= segment.groups.first &&
-           candidate.end_group <= segment.groups.end;
-  }
-
   // The cascade with these items (and what is pinned) held; null: does not fit.
   const CascadePlan* Cascaded(const Segment& segment, const Holding& holding) {
     const auto& memories = searcher_.target().memories;
@@ -489,11 +470,6 @@ class Planner {
         PlanKey(segment.groups.first, segment.groups.end, segment.lines, whole_in, reserved));
     if (is_new) it->second = cascades_.Plan(segment.groups, segment.lines, whole_in, reserved);
     return it->second ? &*it->second : nullptr;
-  }
-
-  static bool Touches(const Candidate& candidate, GroupSpan groups) {
-    return std::any_of(candidate.touches.begin(), candidate.touches.end(),
-                       [&](int g) { return groups.first <= g && g < groups.end; });
   }
 
   // What stays whole takes the room of cascades and the other way round: cascades are chosen beside

@@ -1,12 +1,14 @@
 // Which values may stay on chip, and in which scratchpads.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
 #include "ir/graph.h"
 #include "ir/nest.h"
 #include "machine/target.h"
+#include "scheduler/schedule.h"
 #include "scheduler/through.h"
 #include "scheduler/value_flow.h"
 
@@ -29,6 +31,11 @@ struct Candidate {
   bool is_whole() const { return through == Through(); }
   // The first group that reads it loads it.
   bool is_loaded() const { return through.loaded || through.kept; }
+  // Does any of these groups make or read it?
+  bool IsTouchedBy(GroupSpan groups) const {
+    return std::any_of(touches.begin(), touches.end(),
+                       [&](int g) { return groups.first <= g && g < groups.end; });
+  }
 };
 
 // In order of their roots. Values that a scratchpad can hold together with at least one byte more,
