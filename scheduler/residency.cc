@@ -17,6 +17,9 @@ namespace {
 
 size_t At(int i) { return static_cast<size_t>(i); }
 
+// Groups; in larger graphs to try every chain takes long.
+constexpr size_t kSmall = 100;
+
 class Planner {
  public:
   Planner(const ir::Graph& graph, const std::vector<ir::Nest>& nests, const ResidencyRules& rules,
@@ -496,8 +499,7 @@ class Planner {
   }
 
   // Decides anew with parts of lives and values that are loaded; never dearer than the plan without
-  // them. Weights that stay and cascades are in each other's way: with those, the cascades are
-  // chosen beside them, too.
+  // them. These and cascades are in each other's way: cascades are chosen beside them, too.
   ResidencyResult AddParts(ResidencyResult result) {
     if (!rules_.parts) return result;
     parts_ = true;
@@ -509,7 +511,7 @@ class Planner {
     } else {
       items_ = items;
     }
-    if (rules_.inferences == 1 || !MayCascade()) return result;
+    if ((rules_.inferences == 1 && nests_.size() > kSmall) || !MayCascade()) return result;
     const std::vector<int> best_items = items_;
     segments_ = *SplitIntoSegments({}, static_cast<int>(nests_.size()));  // each group alone
     NumberSegments();
@@ -550,7 +552,6 @@ class Planner {
       const Candidate& c = candidates_[At(i)];
       choice.items.push_back({c.root, {c.first_group, c.end_group}});
     }
-    constexpr size_t kSmall = 100;  // groups; in larger graphs every chain takes long
     choice.try_every_chain = nests_.size() <= kSmall;
     choice.held = HeldByGroup(result);
     choice.may_be_member = [this](int g) { return GivenFor(At(g)) == nullptr; };
