@@ -369,7 +369,9 @@ void CycleModel::Prepare(const Mapping& mapping) {
 // Of the prepared mapping; `between` may be null.
 int64_t CycleModel::Walk(int64_t limit, int64_t least_compute, const Neighbours& neighbours,
                          GroupTime* between) {
-  const bool striped = mapping_.stripe.dimension >= 0;
+  // A group that is not cut along the stripes runs in one.
+  const bool striped = mapping_.stripe.dimension >= 0 && !mapping_.order.empty() &&
+                       mapping_.order.front() == mapping_.stripe.dimension;
   Recurrence start;
   start.latency = target_.dram.latency_cycles;
   Recurrence recurrence = start;

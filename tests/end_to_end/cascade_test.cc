@@ -122,7 +122,8 @@ scheduler::GivenSchedule RandomCascade(const ir::Graph& graph, RandomChain* rand
   const auto groups = static_cast<int64_t>(graph.nodes.size());
   const int64_t first = random->Pick(0, groups - 2);
   const int64_t last = random->Pick(first + 1, groups - 1);
-  scheduler::GivenCascade cascade = {.lines = random->Pick(1, 5)};
+  // Few lines, or as many as some group has: then it runs in a single stripe.
+  scheduler::GivenCascade cascade = {.lines = random->Pick(1, random->Pick(0, 2) == 0 ? 24 : 5)};
   for (int64_t g = first; g <= last; ++g) {
     cascade.groups.push_back(graph.nodes[static_cast<size_t>(g)].name);
   }
@@ -178,6 +179,10 @@ TEST(Cascade, RandomChainsRunAsPredicted) {
     if (options.target == "edge32-unified" && chain.Pick(0, 1) == 0) {
       options.memories = {Concat("pool=", 16 * chain.Pick(100, 1000))};
     }
+    // Output channels are cut where their sums do not fit.
+    if (options.target == "edge32" && chain.Pick(0, 2) > 0) {
+      options.memories = {Concat("output=", 64 * chain.Pick(10, 120))};
+    }
     options.schedule.given = &given;
     SCOPED_TRACE(options.target);
     const Result<Compiled> compiled = CompileGraph(graph, options);
@@ -194,6 +199,31 @@ TEST(Cascade, RandomChainsRunAsPredicted) {
     ++ran;
   }
   EXPECT_GT(ran, 40) << refused << " were refused";
+}
+
+// The first stripe needs all lines of the first group, whose channels are cut.
+TEST(Cascade, OneStripeOfSeveralTiles) {
+  GraphBuilder builder;
+  const ValueId x = builder.Input("x", {1, 16, 8, 8});
+  const ValueId w = builder.Floats("w", {128, 16, 1, 1}, Pattern(128 * 16));
+  const ValueId first = builder.Node("Conv", "first", {x, w});
+  const ValueId second = builder.Node("MaxPool", "second", {first},
+                                      {{"kernel_shape", Shape{9, 1}}, {"pads", Shape{4, 0, 4, 0}}});
+  const ir::Graph graph = builder.Build({second});
+  scheduler::GivenSchedule given;
+  given.cascades = {{.groups = {"first", "second"}, .lines = 4}};
+  int of_several = 0;
+  for (int kib = 4; kib <= 64; kib += 4) {
+    SCOPED_TRACE(kib);
+    CompileOptions options = {.memories = {Concat("output=", kib, "K")}};
+    options.schedule.given = &given;
+    const Result<Compiled> compiled = CompileGraph(graph, options);
+    if (!compiled.ok()) continue;
+    const scheduler::Mapping& mapping = compiled->schedule.groups[0].mapping;
+    if (!mapping.order.empty() && mapping.order[0] != mapping.stripe.dimension) ++of_several;
+    ExpectRuns(*compiled, 1);
+  }
+  EXPECT_GT(of_several, 0);
 }
 
 // Of groups between barriers, as policies see it.
