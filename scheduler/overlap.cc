@@ -155,6 +155,9 @@ class Overlapper {
     std::vector<int64_t> room;
     for (const std::vector<int64_t>& free : free_) room.push_back(free[g]);
     const ScheduledGroup& before = schedule_.groups[g - 1];
+    // What stays and is stored as well may be gone or overwritten in group g.
+    const OperandPlace& output = before.mapping.operands[At(before.nest.output())];
+    if (output.resident && output.through_dram) return false;
     for (const TileBuffer& buffer : before.buffers) {
       if (!StoresFrom(before, buffer.operand)) continue;
       room[At(buffer.memory)] -= buffer.slot_bytes * buffer.slots;

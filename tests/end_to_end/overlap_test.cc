@@ -99,8 +99,10 @@ ir::Graph RandomNeighbours(std::mt19937* random) {
   ir::GraphBuilder builder;
   ir::Shape shape = {1, pick(2, 12), pick(4, 20), pick(4, 20)};
   ir::ValueId x = builder.Input("x", shape);
+  std::vector<std::pair<ir::ValueId, ir::Shape>> values;
   const int64_t count = pick(3, 8);
   for (int64_t i = 0; i < count; ++i) {
+    values.emplace_back(x, shape);
     const std::string name = "n" + std::to_string(i);
     const int64_t form = pick(0, 7);
     if (form == 0) {
@@ -110,7 +112,11 @@ ir::Graph RandomNeighbours(std::mt19937* random) {
       x = builder.Node("Conv", name, {x, w});
       shape[1] = m;
     } else if (form == 1) {
-      x = builder.Node("Add", name, {x, builder.Input(name + ".in", shape)});
+      // An input, or a value from long before, a part of whose life may have been on chip.
+      const auto same = std::find_if(values.begin(), values.end(),
+                                     [&](const auto& value) { return value.second == shape; });
+      const bool again = same != values.end() && pick(0, 2) > 0;
+      x = builder.Node("Add", name, {x, again ? same->first : builder.Input(name + ".in", shape)});
     } else if (form == 2) {
       x = builder.Node("Transpose", name, {x}, {{"perm", ir::Shape{0, 1, 3, 2}}});
       std::swap(shape[2], shape[3]);
