@@ -368,37 +368,9 @@ bool IsBetter(Objective objective, const Cost& a, const Cost& b) {
   return objective == Objective::kLatency ? a.bytes < b.bytes : a.cycles < b.cycles;
 }
 
-namespace {
-
-// Where the budget ends without a proof, more freedom may find less. Two buffers for everything are
-// what latency most often wants, so that space is searched on its own, too: the result is no slower
-// than what --buffers double finds.
-std::optional<ExactResult> SearchExactly(const SearchProblem& problem) {
-  std::optional<ExactResult> exact = ExactSearch(problem);
-  const SearchOptions& options = problem.options;
-  if (!exact || exact->proven || options.buffers != BufferRule::kBest ||
-      options.way == SearchWay::kRandom || problem.objective != Objective::kLatency) {
-    return exact;
-  }
-  SearchProblem narrow = problem;
-  narrow.options.buffers = BufferRule::kDouble;
-  const std::optional<ExactResult> found = ExactSearch(narrow);
-  if (!found) return exact;
-  exact->points += found->points;
-  exact->walked += found->walked;
-  if (!IsBetter(problem.objective, found->cost, exact->cost)) return exact;
-  exact->mapping = found->mapping;
-  exact->cost = found->cost;
-  exact->least = std::min(exact->least, exact->cost.cycles);
-  exact->proven = exact->least >= exact->cost.cycles;
-  return exact;
-}
-
-}  // namespace
-
 std::optional<SearchResult> SearchMapping(const SearchProblem& problem) {
   if (problem.options.way == SearchWay::kQuick) return SearchQuickly(problem);
-  const std::optional<ExactResult> exact = SearchExactly(problem);
+  const std::optional<ExactResult> exact = ExactSearch(problem);
   std::optional<SearchResult> result;
   const bool random = problem.options.way == SearchWay::kRandom;
   if (!exact || (!random && !exact->all_sizes)) result = SearchQuickly(problem);

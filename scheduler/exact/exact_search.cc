@@ -84,8 +84,8 @@ class Minimiser {
         continue;
       }
       if (spent > budget && found_) {
+        Polish();
         least_ = std::min(best_.first, open_.top().least.first);
-        ended_ = true;
         return;
       }
       const Node node = open_.top();
@@ -104,14 +104,13 @@ class Minimiser {
         const std::vector<int64_t>& sizes = bounds_.sizes().of[d];
         box[d] = bounds_.trees()[d].Find(sizes[random() % sizes.size()]);
       }
-      bounds_.SetBox(box);
+      Open(box);
       ++spent_;
       if (!bounds_.Fits()) continue;
-      configs_.clear();
-      configs_known_ = false;
       std::vector<int> order = CutLoops();
       for (size_t k = order.size(); k > 1; --k) std::swap(order[k - 1], order[random() % k]);
-      TryOrder(nest_.pass_dimension >= 0 ? PassOrder(std::move(order)) : order);
+      if (nest_.pass_dimension >= 0) SortPasses(&order);
+      TryOrder(order);
     }
   }
 
@@ -148,9 +147,8 @@ class Minimiser {
     return ValueOf(cost);
   }
 
-  // The bound of a box.
-  Value BoundOf(const Box& box) {
-    bounds_.SetBox(box);
+  // The bound of the box that bounds_ holds.
+  Value BoundOfBox() {
     ++spent_;
     Value least;
     bounds_.ForEachClass([&](const Cost& cost) { least = std::min(least, LeastOf(cost)); });
@@ -164,7 +162,7 @@ class Minimiser {
       ++spent_;
       return;
     }
-    const Value least = BoundOf(box);
+    const Value least = BoundOfBox();
     if (least < best_) open_.push({least, depth, spent_, box});
   }
 
@@ -172,7 +170,8 @@ class Minimiser {
   //
   // The best of the boxes first says little about where a good mapping is as long as the boxes are
   // large, and walking bad ones takes the budget. Bounds of single vectors are close to their
-  // costs, so these are followed down, from the best mapping so far and from random vectors.
+  // costs, so these are followed down, from the best mapping so far and from random vectors; then
+  // the best one is by its exact cost, and once more where the budget ends.
 
   void Scout() {
     std::mt19937_64 random(1);
@@ -181,16 +180,15 @@ class Minimiser {
       Descend(&block);
       TryBestOrder(BoxOf(block));
     }
+    Polish();
   }
 
   // One vector in the order whose bound is least.
   void TryBestOrder(const Box& box) {
-    bounds_.SetBox(box);
-    configs_.clear();
-    configs_known_ = false;
+    Open(box);
     std::vector<int> order = CutLoops();
     if (nest_.pass_dimension >= 0) {
-      TryOrder(PassOrder(std::move(order)));
+      TryOrder(order);
       return;
     }
     std::vector<int> best = order;
@@ -211,9 +209,8 @@ class Minimiser {
 
   // Infinite if it does not fit.
   Value ValueAt(const std::vector<int64_t>& block) {
-    const Box box = BoxOf(block);
-    bounds_.SetBox(box);
-    return bounds_.Fits() ? BoundOf(box) : Value();
+    bounds_.SetBox(BoxOf(block));
+    return bounds_.Fits() ? BoundOfBox() : Value();
   }
 
   // One that fits if there is one by halving.
@@ -251,32 +248,50 @@ class Minimiser {
     return moves;
   }
 
-  // Changes one size, or one down and another one up, as long as that helps.
+  // Down by bounds.
   void Descend(std::vector<int64_t>* block) {
     Value value = ValueAt(*block);
-    const auto improves = [&](const std::vector<int64_t>& other) {
+    Improve(block, [&](const std::vector<int64_t>& other) {
       const Value there = ValueAt(other);
       if (!(there < value)) return false;
       value = there;
-      *block = other;
       return true;
-    };
+    });
+  }
+
+  // Down from the best mapping by costs, in every order: stalls that the bounds do not see decide
+  // between neighbours.
+  void Polish() {
+    std::vector<int64_t> block = mapping_.block;
+    Improve(&block, [&](const std::vector<int64_t>& other) {
+      if (!(ValueAt(other) < best_)) return false;
+      const Value before = best_;
+      Try(BoxOf(other));
+      return best_ < before;
+    });
+  }
+
+  // Changes one size, or one down and another one up, as long as that helps.
+  template <typename IsBetter>
+  void Improve(std::vector<int64_t>* block, const IsBetter& is_better) {
     for (bool better = true; better;) {
       better = false;
       for (size_t d = 0; d < block->size(); ++d) {
         for (const int64_t size : Moves(d, (*block)[d])) {
           std::vector<int64_t> other = *block;
           other[d] = size;
-          better = improves(other) || better;
+          if (!is_better(other)) continue;
+          *block = other;
+          better = true;
         }
       }
-      if (!better) better = Exchange(*block, improves);
+      better = better || Exchange(block, is_better);
     }
   }
 
-  template <typename Improves>
-  bool Exchange(const std::vector<int64_t>& block, const Improves& improves) {
-    const std::vector<int64_t> from = block;
+  template <typename IsBetter>
+  bool Exchange(std::vector<int64_t>* block, const IsBetter& is_better) {
+    const std::vector<int64_t> from = *block;
     for (size_t down = 0; down < from.size(); ++down) {
       for (const int64_t less : Moves(down, from[down])) {
         if (less > from[down]) continue;
@@ -286,7 +301,9 @@ class Minimiser {
             std::vector<int64_t> other = from;
             other[down] = less;
             other[up] = more;
-            if (improves(other)) return true;
+            if (!is_better(other)) continue;
+            *block = other;
+            return true;
           }
         }
       }
@@ -356,14 +373,19 @@ class Minimiser {
     OperandPlace accumulator;
   };
 
-  void Try(const Box& box) {
+  // The box of one vector, of which no configuration is known yet.
+  void Open(const Box& box) {
     bounds_.SetBox(box);
-    ++spent_;
     configs_.clear();
     configs_known_ = false;
+  }
+
+  void Try(const Box& box) {
+    Open(box);
+    ++spent_;
     std::vector<int> order = CutLoops();
     if (nest_.pass_dimension >= 0) {
-      TryOrder(PassOrder(std::move(order)));
+      TryOrder(order);
       return;
     }
     do {
@@ -371,22 +393,23 @@ class Minimiser {
     } while (std::next_permutation(order.begin(), order.end()));
   }
 
+  // In the first order; reductions in passes have no other.
   std::vector<int> CutLoops() const {
     std::vector<int> order;
     for (size_t d = 0; d < bounds_.trees().size(); ++d) {
       if (bounds_.cut() >> d & 1U) order.push_back(static_cast<int>(d));
     }
+    if (nest_.pass_dimension >= 0) SortPasses(&order);
     return order;
   }
 
-  // Reductions in passes have one order: the passes outside of what is reduced over.
-  std::vector<int> PassOrder(std::vector<int> order) const {
+  // The passes outside of what is reduced over.
+  void SortPasses(std::vector<int>* order) const {
     const auto rank = [&](int d) {
       if (d == nest_.pass_dimension) return 1;
       return (nest_.reduce_mask >> d & 1U) != 0 ? 2 : 0;
     };
-    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return rank(a) < rank(b); });
-    return order;
+    std::stable_sort(order->begin(), order->end(), [&](int a, int b) { return rank(a) < rank(b); });
   }
 
   void TryOrder(const std::vector<int>& order) {
@@ -499,7 +522,6 @@ class Minimiser {
 
   std::priority_queue<Node> open_;
   bool found_ = false;
-  bool ended_ = false;  // by the budget
   Value best_;
   Mapping mapping_;
   Cost cost_;

@@ -106,6 +106,15 @@ TEST(Search, LargeLayersEndNearTheirBounds) {
       ASSERT_TRUE(fastest.has_value());
       const auto cycles = static_cast<double>(fastest->predicted.cycles);
       EXPECT_LE(cycles, 1.15 * fastest->certificate.least);
+      for (const BufferRule rule :
+           {BufferRule::kSingle, BufferRule::kInputsDouble, BufferRule::kDouble}) {
+        problem.options.buffers = rule;
+        const auto narrow = SearchMapping(problem);
+        EXPECT_TRUE(!narrow || narrow->predicted.cycles >= fastest->predicted.cycles)
+            << narrow->predicted.cycles << " < " << fastest->predicted.cycles << " with rule "
+            << static_cast<int>(rule);
+      }
+      problem.options.buffers = BufferRule::kBest;
       problem.objective = Objective::kBalanced;
       const auto balanced = SearchMapping(problem);
       ASSERT_TRUE(balanced.has_value());
