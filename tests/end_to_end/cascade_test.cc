@@ -3,9 +3,7 @@
 
 #include <random>
 
-#include "ir/evaluate.h"
 #include "ir/pass.h"
-#include "machine/assembly.h"
 #include "machine/verifier.h"
 #include "scheduler/given_schedule.h"
 #include "scheduler/residency.h"
@@ -130,32 +128,6 @@ scheduler::GivenSchedule RandomCascade(const ir::Graph& graph, RandomChain* rand
   scheduler::GivenSchedule given;
   given.cascades = {cascade};
   return given;
-}
-
-// The text of the program is the program.
-void ExpectRoundTrip(const machine::Program& program) {
-  const auto back = machine::Assemble(machine::Disassemble(program));
-  ASSERT_TRUE(back.ok()) << back.status().message();
-  EXPECT_TRUE(back->groups == program.groups);
-}
-
-void ExpectRuns(const Compiled& compiled, uint64_t jitter) {
-  const std::map<std::string, ir::Tensor> inputs = ir::PatternInputs(compiled.graph);
-  const auto expected = ir::Evaluate(compiled.graph, inputs);
-  ASSERT_TRUE(expected.ok()) << expected.status().message();
-  std::vector<Tensor> tensors;
-  for (const auto& [name, t] : inputs) tensors.push_back({name, t.type, t.shape, t.bytes});
-  ExpectRoundTrip(compiled.program);
-  const Result<Outcome> checked = RunCompiled(compiled, tensors, {.check = true});
-  ASSERT_TRUE(checked.ok()) << checked.status().message();
-  ExpectAsPredicted(compiled, checked->result);
-  const Result<Outcome> delayed = RunCompiled(compiled, tensors, {.check = true, .jitter = jitter});
-  ASSERT_TRUE(delayed.ok()) << delayed.status().message();
-  for (const auto& [name, tensor] : checked->outputs) {
-    const ir::Tensor& value = expected->at(name);
-    EXPECT_LE(RelativeError(tensor, {name, value.type, value.shape, value.bytes}), 1e-5) << name;
-    EXPECT_EQ(tensor.bytes, delayed->outputs.at(name).bytes) << name;
-  }
 }
 
 // Whatever the chain, the stripes and the target: bytes and cycles as predicted, every tile where

@@ -8,10 +8,13 @@
 
 #include "codegen/emit.h"
 #include "codegen/values.h"
+#include "ir/evaluate.h"
 #include "ir/pass.h"
+#include "machine/assembly.h"
 #include "machine/target_file.h"
 #include "machine/verifier.h"
 #include "runtime/named_tensors.h"
+#include "tests/ir/graph_builder.h"
 
 namespace dla::testing {
 
@@ -70,6 +73,35 @@ Compiled MustCompile(const Bundled& model, const CompileOptions& options) {
   Result<Compiled> compiled = CompileModel(BundledPath(model.name, "model.onnx"), with_dims);
   EXPECT_TRUE(compiled.ok()) << compiled.status().message();
   return compiled.ok() ? std::move(*compiled) : Compiled{};
+}
+
+std::vector<Tensor> PatternTensors(const ir::Graph& graph) {
+  std::vector<Tensor> tensors;
+  for (const auto& [name, t] : ir::PatternInputs(graph)) {
+    tensors.push_back({name, t.type, t.shape, t.bytes});
+  }
+  return tensors;
+}
+
+Outcome ExpectRuns(const Compiled& compiled, uint64_t jitter, int64_t repeat) {
+  const auto back = machine::Assemble(machine::Disassemble(compiled.program));
+  EXPECT_TRUE(back.ok() && back->groups == compiled.program.groups) << back.status().message();
+  const auto expected = ir::Evaluate(compiled.graph, ir::PatternInputs(compiled.graph));
+  const std::vector<Tensor> inputs = PatternTensors(compiled.graph);
+  Result<Outcome> checked = RunCompiled(compiled, inputs, {.check = true, .repeat = repeat});
+  const Result<Outcome> delayed =
+      RunCompiled(compiled, inputs, {.check = true, .jitter = jitter, .repeat = repeat});
+  for (const Status& status : {expected.status(), checked.status(), delayed.status()}) {
+    EXPECT_TRUE(status.ok()) << status.message();
+    if (!status.ok()) return {};
+  }
+  ExpectAsPredicted(compiled, checked->result);
+  for (const auto& [name, tensor] : checked->outputs) {
+    const ir::Tensor& value = expected->at(name);
+    EXPECT_LE(RelativeError(tensor, {name, value.type, value.shape, value.bytes}), 1e-5) << name;
+    EXPECT_EQ(tensor.bytes, delayed->outputs.at(name).bytes) << name;
+  }
+  return std::move(*checked);
 }
 
 double RelativeError(const Tensor& actual, const Tensor& expected) {

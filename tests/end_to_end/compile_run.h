@@ -56,6 +56,14 @@ struct Outcome {
 Result<Outcome> RunCompiled(const Compiled& compiled, const std::vector<Tensor>& inputs,
                             const runtime::RunOptions& options);
 
+// The pattern inputs of a graph, as a run takes them.
+std::vector<Tensor> PatternTensors(const ir::Graph& graph);
+
+// Runs with --check, and again with jitter: gtest failures unless counters are as predicted, both
+// give the same bits, these are within 1e-5 of the reference evaluator, and the program's text is
+// the program. The first run's outcome.
+Outcome ExpectRuns(const Compiled& compiled, uint64_t jitter, int64_t repeat = 1);
+
 // Largest |a - b| relative to the largest |b| of a tensor of f32.
 double RelativeError(const Tensor& actual, const Tensor& expected);
 

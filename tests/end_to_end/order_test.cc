@@ -3,13 +3,13 @@
 
 #include <random>
 
-#include "ir/evaluate.h"
 #include "machine/target_file.h"
 #include "scheduler/given_schedule.h"
 #include "scheduler/residency.h"
 #include "scheduler/schedule_json.h"
 #include "tests/end_to_end/compile_run.h"
 #include "tests/ir/graph_builder.h"
+#include "tests/random_pick.h"
 
 namespace dla::testing {
 namespace {
@@ -20,9 +20,7 @@ using ir::ValueId;
 // Branches of convolutions that widen or narrow, written breadth first, then joined: added or
 // concatenated, twice.
 ir::Graph RandomBranches(std::mt19937* random) {
-  const auto pick = [&](int64_t low, int64_t high) {
-    return low + static_cast<int64_t>((*random)() % static_cast<uint64_t>(high - low + 1));
-  };
+  const RandomPick pick(random);
   GraphBuilder builder;
   int64_t channels = pick(2, 6);
   ValueId x = builder.Input("x", {1, channels, pick(5, 14), pick(5, 12)});
@@ -74,24 +72,6 @@ std::vector<std::string> NamesOf(const scheduler::Schedule& schedule) {
   std::vector<std::string> names;
   for (const scheduler::ScheduledGroup& group : schedule.groups) names.push_back(group.name);
   return names;
-}
-
-void ExpectRuns(const Compiled& compiled, uint64_t jitter) {
-  const std::map<std::string, ir::Tensor> inputs = ir::PatternInputs(compiled.graph);
-  const auto expected = ir::Evaluate(compiled.graph, inputs);
-  ASSERT_TRUE(expected.ok()) << expected.status().message();
-  std::vector<Tensor> tensors;
-  for (const auto& [name, t] : inputs) tensors.push_back({name, t.type, t.shape, t.bytes});
-  const auto run = RunCompiled(compiled, tensors, {.check = true, .jitter = jitter});
-  ASSERT_TRUE(run.ok()) << run.status().message();
-  const auto timed = RunCompiled(compiled, tensors, {.check = true});
-  ASSERT_TRUE(timed.ok()) << timed.status().message();
-  ExpectAsPredicted(compiled, timed->result);
-  for (const auto& [name, tensor] : run->outputs) {
-    const ir::Tensor& value = expected->at(name);
-    EXPECT_LE(RelativeError(tensor, {name, value.type, value.shape, value.bytes}), 1e-5) << name;
-    EXPECT_EQ(tensor.bytes, timed->outputs.at(name).bytes) << name;
-  }
 }
 
 TEST(Order, BestIsNeverDearerAndComputesTheSame) {

@@ -10,6 +10,7 @@
 #include "ir/disjoint.h"
 #include "ir/pass.h"
 #include "tests/ir/graph_builder.h"
+#include "tests/random_pick.h"
 
 namespace dla::ir {
 namespace {
@@ -134,9 +135,7 @@ TEST(AreDisjointBoxes, NeverWrongAndKnowsParts) {
   constexpr uint32_t kSeed = 3;
   std::printf("seed %u\n", kSeed);
   std::mt19937 random(kSeed);
-  const auto pick = [&](int64_t low, int64_t high) {
-    return low + static_cast<int64_t>(random() % static_cast<uint32_t>(high - low + 1));
-  };
+  const testing::RandomPick pick(&random);
   int recognised = 0, really = 0;
   for (int run = 0; run < 20000; ++run) {
     Value root;

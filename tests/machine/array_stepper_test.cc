@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "machine/timing.h"
+#include "tests/random_pick.h"
 
 namespace dla::machine {
 namespace {
@@ -217,9 +218,7 @@ Matrix RandomMatrix(std::mt19937* random, int64_t rows, int64_t cols) {
 TEST(ArrayStepper, FoldFormulasAreTheCyclesOfASteppedArray) {
   for (uint32_t seed = 1; seed <= 150; ++seed) {
     std::mt19937 random(seed);
-    const auto pick = [&random](int64_t low, int64_t high) {
-      return std::uniform_int_distribution<int64_t>(low, high)(random);
-    };
+    const testing::RandomPick pick(&random);
     Array array;
     array.rows = pick(1, 6);
     array.cols = pick(1, 6);

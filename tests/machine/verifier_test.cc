@@ -14,6 +14,7 @@
 #include "machine/tile.h"
 #include "tests/machine/program_walk.h"
 #include "tests/machine/sample_program.h"
+#include "tests/random_pick.h"
 
 namespace dla::machine {
 namespace {
@@ -554,10 +555,8 @@ TEST(Verifier, RandomDamageIsCaughtOrHarmless) {
 // The closed form against all block combinations.
 TEST(Tile, LongestExtentEqualsBruteForce) {
   const uint64_t seed = 7;
-  std::mt19937_64 random(seed);
-  const auto pick = [&](int64_t low, int64_t high) {
-    return low + static_cast<int64_t>(random() % static_cast<uint64_t>(high - low + 1));
-  };
+  std::mt19937 random(seed);
+  const testing::RandomPick pick(&random);
   for (int round = 0; round < 20000; ++round) {
     Group group;
     AxisDesc axis;

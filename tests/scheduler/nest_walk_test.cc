@@ -12,6 +12,7 @@
 #include "scheduler/predict.h"
 #include "scheduler/transfers.h"
 #include "tests/codegen/layer_program.h"
+#include "tests/random_pick.h"
 
 namespace dla::testing {
 namespace {
@@ -99,9 +100,7 @@ TEST(TouchedEntries, EqualsAWalk) {
   constexpr uint32_t kSeed = 11;
   std::printf("seed %u\n", kSeed);
   std::mt19937 random(kSeed);
-  const auto pick = [&](int64_t low, int64_t high) {
-    return low + static_cast<int64_t>(random() % static_cast<uint32_t>(high - low + 1));
-  };
+  const RandomPick pick(&random);
   for (int run = 0; run < 20000; ++run) {
     ir::Nest nest;
     ir::Axis axis = {.terms = {}, .offset = pick(-6, 3), .bound = pick(1, 40), .stride = 1};

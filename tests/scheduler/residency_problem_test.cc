@@ -7,6 +7,8 @@
 #include <numeric>
 #include <random>
 
+#include "tests/random_pick.h"
+
 namespace dla::scheduler {
 namespace {
 
@@ -39,9 +41,7 @@ double CostOf(const RandomProblem& p, int step, const Holding& holding) {
 }
 
 void Fill(std::mt19937* random, RandomProblem* p) {
-  const auto pick = [&](int64_t low, int64_t high) {
-    return std::uniform_int_distribution<int64_t>(low, high)(*random);
-  };
+  const testing::RandomPick pick(random);
   ResidencyProblem& problem = p->problem;
   problem.steps = static_cast<int>(pick(3, 9));
   const int64_t memories = pick(1, 3);
