@@ -1,5 +1,6 @@
 // The flow bound of residency_problem.h.
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "scheduler/residency_problem.h"
@@ -27,6 +28,7 @@ class Flow {
     const size_t arc = arcs_.size();
     out_[At(from)].push_back(arcs_.size());
     arcs_.push_back({from, to, room, gain});
+    least_ += kRounding * std::abs(gain);
     out_[At(to)].push_back(arcs_.size());
     arcs_.push_back({to, from, 0, -gain});
     return arc;
@@ -38,7 +40,7 @@ class Flow {
   void Push(double units, int most_paths) {
     for (int path = 0; path < most_paths && units > 0; ++path) {
       Longest();
-      if (distance_[At(steps_)] <= kLeast) return;
+      if (distance_[At(steps_)] <= least_ || !IsPath()) return;
       double push = units;
       for (int node = steps_; node != 0; node = arcs_[via_[At(node)]].from) {
         push = std::min(push, arcs_[via_[At(node)]].room);
@@ -62,7 +64,17 @@ class Flow {
   }
 
  private:
-  static constexpr double kLeast = 1e-12;
+  // Differences of sums below this share of all gains are rounding: around a circle they would add
+  // up to a gain.
+  static constexpr double kRounding = 1e-12;
+
+  // Do the arcs lead back to the first step? Not where rounding made a circle after all; what has
+  // been pushed so far then stands (prices of any flow are a bound).
+  bool IsPath() const {
+    int node = steps_;
+    for (int arcs = 0; node != 0 && arcs <= steps_; ++arcs) node = arcs_[via_[At(node)]].from;
+    return node == 0;
+  }
 
   void Longest() {
     distance_.assign(At(steps_) + 1, -1e300);
@@ -78,7 +90,7 @@ class Flow {
         for (const size_t a : out_[At(node)]) {
           const Arc& arc = arcs_[a];
           const double reached = distance_[At(node)] + arc.gain;
-          if (arc.room <= 0 || reached <= distance_[At(arc.to)] + kLeast) continue;
+          if (arc.room <= 0 || reached <= distance_[At(arc.to)] + least_) continue;
           distance_[At(arc.to)] = reached;
           via_[At(arc.to)] = a;
           waits[At(arc.to)] = true;
@@ -92,6 +104,7 @@ class Flow {
   const int steps_;
   std::vector<Arc> arcs_;  // arc a and its reverse a ^ 1
   std::vector<std::vector<size_t>> out_;
+  double least_ = 0;  // that counts as a gain
   std::vector<double> distance_;
   std::vector<size_t> via_;
 };

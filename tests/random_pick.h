@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <random>
 
-namespace dla::testing {
+namespace dla {
 
 // pick(low, high): a whole number from low to high, both possible. It draws one number of `random`.
 class RandomPick {
@@ -19,4 +19,4 @@ class RandomPick {
   std::mt19937& random_;
 };
 
-}  // namespace dla::testing
+}  // namespace dla

@@ -24,6 +24,10 @@ constexpr int64_t kNoLimit = int64_t{1} << 60;
 constexpr int64_t kScoutAfter = 2000;
 constexpr int kDescents = 4;
 
+// What a walk takes, in evaluations of bounds.
+constexpr int64_t kWalkPoints = 8;
+constexpr int64_t kStepsAPoint = 8;
+
 // What is minimised, and what decides between equals.
 struct Value {
   double first = kInfinite, second = kInfinite;
@@ -71,19 +75,20 @@ class Minimiser {
   void Offer(const Mapping& mapping, const Cost& cost) { Take(mapping, cost, ValueOf(cost)); }
 
   void Run(int64_t budget) {
-    const int64_t walked_before = model_.steps_walked();
+    budget_ = budget;
+    walked_before_ = model_.steps_walked();
     Push(Box{}, 0);
     Dive();
     bool scouted = false;
     while (!open_.empty()) {
       if (!(open_.top().least < best_)) break;
-      const int64_t spent = spent_ + (model_.steps_walked() - walked_before) / 8;
-      if (spent > kScoutAfter && found_ && !scouted) {
+      if (Used() > kScoutAfter && found_ && !scouted) {
         scouted = true;
         Scout();
         continue;
       }
-      if (spent > budget && found_) {
+      if (Used() > budget_ && found_) {
+        budget_ += budget / 2;
         Polish();
         least_ = std::min(best_.first, open_.top().least.first);
         return;
@@ -264,7 +269,7 @@ class Minimiser {
   void Polish() {
     std::vector<int64_t> block = mapping_.block;
     Improve(&block, [&](const std::vector<int64_t>& other) {
-      if (!(ValueAt(other) < best_)) return false;
+      if (Used() > budget_ || !(ValueAt(other) < best_)) return false;
       const Value before = best_;
       Try(BoxOf(other));
       return best_ < before;
@@ -347,6 +352,9 @@ class Minimiser {
     child[At(d)] = sizes.right;
     Push(child, node.depth + 1);
   }
+
+  // Of the budget: walks count by their steps, too.
+  int64_t Used() const { return spent_ + (model_.steps_walked() - walked_before_) / kStepsAPoint; }
 
   static size_t At(int i) { return static_cast<size_t>(i); }
 
@@ -466,10 +474,10 @@ class Minimiser {
     if (objective_ == Objective::kEnergy || objective_ == Objective::kEdp) {
       cost.energy =
           EnergyPj(PredictCounts(nest_, mapping, target_), target_, nest_.operands[0].ReadType());
-      spent_ += 4;
+      spent_ += kWalkPoints;
     }
     ++walked_;
-    spent_ += 4;
+    spent_ += kWalkPoints;
     cost.cycles =
         static_cast<double>(model_.Cycles(mapping, CyclesThatHelp(cost), bounds_.compute_cycles()));
     Take(mapping, cost, ValueOf(cost));
@@ -527,6 +535,8 @@ class Minimiser {
   Cost cost_;
   double least_ = 0;
   int64_t spent_ = 0, walked_ = 0;
+  int64_t budget_ = 0;
+  int64_t walked_before_ = 0;  // steps
 };
 
 }  // namespace

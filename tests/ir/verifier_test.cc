@@ -135,7 +135,7 @@ TEST(AreDisjointBoxes, NeverWrongAndKnowsParts) {
   constexpr uint32_t kSeed = 3;
   std::printf("seed %u\n", kSeed);
   std::mt19937 random(kSeed);
-  const testing::RandomPick pick(&random);
+  const RandomPick pick(&random);
   int recognised = 0, really = 0;
   for (int run = 0; run < 20000; ++run) {
     Value root;

@@ -218,7 +218,7 @@ Matrix RandomMatrix(std::mt19937* random, int64_t rows, int64_t cols) {
 TEST(ArrayStepper, FoldFormulasAreTheCyclesOfASteppedArray) {
   for (uint32_t seed = 1; seed <= 150; ++seed) {
     std::mt19937 random(seed);
-    const testing::RandomPick pick(&random);
+    const RandomPick pick(&random);
     Array array;
     array.rows = pick(1, 6);
     array.cols = pick(1, 6);

@@ -556,7 +556,7 @@ TEST(Verifier, RandomDamageIsCaughtOrHarmless) {
 TEST(Tile, LongestExtentEqualsBruteForce) {
   const uint64_t seed = 7;
   std::mt19937 random(seed);
-  const testing::RandomPick pick(&random);
+  const RandomPick pick(&random);
   for (int round = 0; round < 20000; ++round) {
     Group group;
     AxisDesc axis;

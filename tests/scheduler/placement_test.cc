@@ -53,7 +53,7 @@ TEST(Placement, ChainsOfResidentsAlwaysFit) {
   const uint32_t seed = 5;
   std::printf("seed %u\n", seed);
   std::mt19937 random(seed);
-  const testing::RandomPick pick(&random);
+  const RandomPick pick(&random);
   for (int run = 0; run < 500; ++run) {
     const int64_t capacity = 1024;
     PlacementProblem problem = {.capacity_bytes = capacity};
@@ -116,7 +116,7 @@ TEST(Placement, ExactIsTheLeastHeightOfAllOrders) {
   const uint32_t seed = 11;
   std::printf("seed %u\n", seed);
   std::mt19937 random(seed);
-  const testing::RandomPick pick(&random);
+  const RandomPick pick(&random);
   for (int run = 0; run < 400; ++run) {
     PlacementProblem problem;
     const int64_t count = pick(1, 7);

@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <random>
 
+#include "support/status.h"
 #include "tests/random_pick.h"
 
 namespace dla::scheduler {
@@ -41,7 +43,7 @@ double CostOf(const RandomProblem& p, int step, const Holding& holding) {
 }
 
 void Fill(std::mt19937* random, RandomProblem* p) {
-  const testing::RandomPick pick(random);
+  const RandomPick pick(random);
   ResidencyProblem& problem = p->problem;
   problem.steps = static_cast<int>(pick(3, 9));
   const int64_t memories = pick(1, 3);
@@ -125,6 +127,56 @@ double BruteForce(const RandomProblem& p, size_t i, std::vector<int>* memory) {
   }
   (*memory)[i] = -1;
   return best;
+}
+
+// Gains of many magnitudes, as the steps of a subgradient make them, and values that gain together
+// exactly what one gains that covers them all: only rounding tells the paths of the flow apart.
+TEST(ResidencyProblem, BoundOfGainsThatAreEqualButForRoundingEnds) {
+  const uint32_t seed = std::random_device()();
+  std::printf("seed %u\n", seed);
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<double> share(0, 1);
+  for (int run = 0; run < 3000; ++run) {
+    SCOPED_TRACE(Concat("seed ", seed, ", problem ", run));
+    ResidencyProblem problem = {.steps = 3 + static_cast<int>(random() % 20)};
+    problem.capacity_bytes = {static_cast<int64_t>(random() % 5000) + 16};
+    const double scale = std::pow(10, static_cast<double>(random() % 12));
+    double all = 0;
+    for (int s = 0; s + 1 < problem.steps; ++s) {
+      const double density = scale * share(random);
+      for (auto copies = random() % 3 + 1; copies-- > 0;) {
+        const auto bytes = static_cast<int64_t>(random() % 900) + 1;
+        problem.items.push_back({.bytes = bytes, .first_step = s, .end_step = s + 1});
+        problem.items.back().gains = {{s, density * static_cast<double>(bytes)}};
+      }
+    }
+    const size_t parts = problem.items.size();
+    for (size_t more = 0; more < parts; ++more) {
+      const int first = static_cast<int>(random() % static_cast<uint32_t>(problem.steps - 1));
+      const int end =
+          first + 1 + static_cast<int>(random() % static_cast<uint32_t>(problem.steps - 1 - first));
+      const auto bytes = static_cast<int64_t>(random() % 900) + 1;
+      double gain = 0;
+      for (int s = first; s < end; ++s) {
+        const auto one = std::find_if(problem.items.begin(), problem.items.end(),
+                                      [&](const Holdable& i) { return i.first_step == s; });
+        gain += one->gains[0].second / static_cast<double>(one->bytes) * static_cast<double>(bytes);
+      }
+      problem.items.push_back({.bytes = bytes, .first_step = first, .end_step = end});
+      problem.items.back().gains = {{end, gain}};
+    }
+    for (Holdable& item : problem.items) {
+      item.memories = {0};
+      all += item.gains[0].second;
+    }
+    const ResidencyBound bound = BoundResidency(problem);
+    EXPECT_GE(bound.savings, 0);
+    EXPECT_LE(bound.savings, all * (1 + 1e-9));
+    for (const Holdable& item : problem.items) {
+      if (item.bytes > problem.capacity_bytes[0]) continue;
+      EXPECT_GE(bound.savings, item.gains[0].second * (1 - 1e-9));
+    }
+  }
 }
 
 TEST(ResidencyProblem, BoundIsBelowExactIsBelowTheOthers) {
