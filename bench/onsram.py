@@ -47,7 +47,7 @@ class Table:
     def compile(self, network, size, fuse, policy):
         return self.bench.measure(network, "onsram", {"pool": size},
                                   ["--optimize", "latency", "--precision", "f16", "--prefetch", "off",
-                                   "--fuse", fuse,
+                                   "--order", "graph", "--search-budget", "40000", "--fuse", fuse,
                                    "--residency", policy])
 
     @staticmethod

@@ -76,10 +76,7 @@ class Page:
         self.cells = {}  # by target: a list of cells by configuration
 
     def row(self, network, target):
-        # The searches of `best` are needed twice.
-        cache = ["--cache", self.bench.file("utilisation_cache")]
-        cells = {config: self.bench.measure(network, target, None,
-                                            options_of(target, config) + cache)
+        cells = {config: self.bench.measure(network, target, None, options_of(target, config))
                  for config in CONFIGS}
         cycles = {config: cell["cycles"] for config, cell in cells.items()}
         if cycles["best"] > min(cycles["single"], cycles["double"]):
