@@ -104,7 +104,7 @@ def differing(schedule, stats):
 
 
 def error(bench, network):
-    outputs = bench.tools.read_npz(bench.file("outputs.npz"))
+    outputs = bench.tools.read_npz(bench.outputs())
     expected = network._reference()
     name = next(iter(expected))
     largest = max(abs(float(v)) for v in expected[name].reshape(-1))
