@@ -11,14 +11,15 @@ namespace {
 
 using Json = nlohmann::json;
 
-Status ReadHold(const Json& json, Pins* pins) {
-  if (!json.is_array()) return Malformed("hold: is not a list");
+// A list of objects that name a value, under `key`, and a scratchpad.
+Status ReadHold(const Json& json, const char* list, const char* key, Pins* pins) {
+  if (!json.is_array()) return Malformed(list, ": is not a list");
   for (const Json& pin : json) {
-    if (!pin.is_object() || !pin.contains("value") || !pin["value"].is_string() ||
+    if (!pin.is_object() || !pin.contains(key) || !pin[key].is_string() ||
         !pin.contains("memory") || !pin["memory"].is_string()) {
-      return Malformed("hold: an entry needs 'value' and 'memory'");
+      return Malformed(list, ": an entry needs '", key, "' and 'memory'");
     }
-    pins->hold[pin["value"].get<std::string>()] = pin["memory"].get<std::string>();
+    pins->hold[pin[key].get<std::string>()] = pin["memory"].get<std::string>();
   }
   return Status();
 }
@@ -62,13 +63,19 @@ FreePiece LargestPiece(const machine::Memory& memory, const std::vector<Reserved
 Result<Pins> ParsePins(std::string_view text) {
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return Malformed("is not a JSON object");
+  if (json.contains("format") && json["format"] == "dla-plan") {
+    Pins held;
+    if (!json.contains("stays")) return Malformed("stays: a plan needs it");
+    DLA_RETURN_IF_ERROR(ReadHold(json["stays"], "stays", "tensor", &held));
+    return held;
+  }
   for (const auto& [key, value] : json.items()) {
     if (key != "hold" && key != "reserve") {
       return Malformed("'", key, "': only 'hold' and 'reserve' are known");
     }
   }
   Pins pins;
-  if (json.contains("hold")) DLA_RETURN_IF_ERROR(ReadHold(json["hold"], &pins));
+  if (json.contains("hold")) DLA_RETURN_IF_ERROR(ReadHold(json["hold"], "hold", "value", &pins));
   if (json.contains("reserve")) DLA_RETURN_IF_ERROR(ReadReserve(json["reserve"], &pins));
   return pins;
 }

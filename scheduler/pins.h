@@ -26,8 +26,8 @@ struct Pins {
 };
 
 // {"hold": [{"value": NAME, "memory": NAME}, ...],
-//  "reserve": [{"memory": NAME, "address": N, "bytes": N}, ...]}, each of them if there are such;
-// kMalformed with the place in the file.
+//  "reserve": [{"memory": NAME, "address": N, "bytes": N}, ...]}, each of them if there are such,
+// or a plan of `dlac plan`, whose stays are held. kMalformed with the place in the file.
 Result<Pins> ParsePins(std::string_view json);
 
 // What reserved regions leave of a scratchpad: the largest piece of it.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "support/checked.h"
 
@@ -111,9 +112,19 @@ class Reader {
     }
     if (j.contains("held")) {
       if (!j["held"].is_array()) Fail(at, "'held' is not a list of tensors");
-      for (const Json& name : j["held"]) option.held.push_back(Find(tensors_, name, at));
+      for (const Json& held : j["held"]) option.held.push_back(ReadHeld(held, at));
     }
     return option;
+  }
+
+  // A name, or {"tensor": NAME, "memory": NAME}.
+  PlanHeld ReadHeld(const Json& j, const std::string& at) {
+    if (!j.is_object()) return {Find(tensors_, j, at)};
+    if (!j.contains("tensor") || !j.contains("memory")) {
+      Fail(at, "held: an object needs 'tensor' and 'memory'");
+      return {};
+    }
+    return {Find(tensors_, j["tensor"], at), Find(memories_, j["memory"], at)};
   }
 
   void ReadStep(const Json& j, const std::string& at) {
@@ -137,6 +148,7 @@ class Reader {
     tensor.store_cost = Number(j, "store_cost", at);
     tensor.is_output = Flag(j, "output", at);
     tensor.is_required = Flag(j, "required", at);
+    tensor.is_whole = Flag(j, "whole", at);
     if (!j.contains("uses") || !j["uses"].is_array()) return Fail(at, "'uses' is needed, a list");
     for (const Json& use : j["uses"]) {
       if (!use.is_object() || !use.contains("step")) return Fail(at, "uses: 'step' is needed");
@@ -233,7 +245,8 @@ class PlanSolver {
       stays_.push_back({t, touches.front(), touches.back(), true, -1});
     }
     // Held from one touch to the next, though it is in DRAM, too.
-    const bool only_whole = produced && !tensor.is_output && touches.size() == 2;
+    const bool only_whole =
+        tensor.is_whole || (produced && !tensor.is_output && touches.size() == 2);
     for (size_t i = 0; i + 1 < touches.size() && !only_whole; ++i) {
       stays_.push_back({t, touches[i], touches[i + 1], false, -1});
     }
@@ -265,7 +278,8 @@ class PlanSolver {
       }
       for (int step = stay.first; step <= stay.last; ++step) {
         const bool is_missed = tensor.is_required && step == stay.first;
-        const double gain = Saved(stay, step) + (is_missed ? kMissing : 0);
+        const double gain =
+            Saved(stay, step) + OptionGain(step, stay.tensor) + (is_missed ? kMissing : 0);
         if (gain > 0 || Touches(step, stay)) item.gains.emplace_back(step, gain);
       }
       item.is_one_step = stay.is_whole && tensor.uses.size() == 1 && stay.last == stay.first + 1;
@@ -289,35 +303,82 @@ class PlanSolver {
     return saved;
   }
 
+  // The tensor's share of what options that need it cost less than the cheapest that needs nothing:
+  // what it saves alone, and of what several save together beyond that, equal parts. Of all that an
+  // option needs the shares add up to what it saves, so they are upper bounds.
+  double OptionGain(int step, int tensor) const {
+    const double alone = SavedAlone(step, tensor);
+    double beyond = 0;
+    for (const PlanOption& option : plan_.steps[At(step)].options) {
+      if (!Needs(option, tensor)) continue;
+      std::set<int> needed;
+      for (const PlanHeld& held : option.held) needed.insert(held.tensor);
+      double saved = CostWithNothing(step) - option.cost;
+      for (const int other : needed) saved -= SavedAlone(step, other);
+      beyond = std::max(beyond, saved / static_cast<double>(needed.size()));
+    }
+    return alone + beyond;
+  }
+
+  double SavedAlone(int step, int tensor) const {
+    double saved = 0;
+    for (const PlanOption& option : plan_.steps[At(step)].options) {
+      if (option.held.size() != 1 || option.held[0].tensor != tensor) continue;
+      saved = std::max(saved, CostWithNothing(step) - option.cost);
+    }
+    return saved;
+  }
+
+  // The dearest option if all need something: then nothing is saved by what must be held.
+  double CostWithNothing(int step) const {
+    double least = kImpossible, most = 0;
+    for (const PlanOption& option : plan_.steps[At(step)].options) {
+      if (option.held.empty() && FitsAlone(option)) least = std::min(least, option.cost);
+      most = std::max(most, option.cost);
+    }
+    return least == kImpossible ? most : least;
+  }
+
+  bool FitsAlone(const PlanOption& option) const {
+    for (size_t m = 0; m < plan_.memories.size(); ++m) {
+      if (WorkBytes(option, m) > plan_.memories[m].bytes) return false;
+    }
+    return true;
+  }
+
+  static bool Needs(const PlanOption& option, int tensor) {
+    return std::any_of(option.held.begin(), option.held.end(),
+                       [&](const PlanHeld& held) { return held.tensor == tensor; });
+  }
+
   // Does the step's cost depend on whether the tensor stays, apart from its bytes? At both ends it
   // does: there two stays of one tensor meet.
   bool Touches(int step, const Stay& stay) const {
     const auto& options = plan_.steps[At(step)].options;
     return step == stay.first || step == stay.last ||
-           std::any_of(options.begin(), options.end(), [&](const PlanOption& option) {
-             return std::find(option.held.begin(), option.held.end(), stay.tensor) !=
-                    option.held.end();
-           });
+           std::any_of(options.begin(), options.end(),
+                       [&](const PlanOption& option) { return Needs(option, stay.tensor); });
   }
 
   double Cost(int step, const Holding& holding) {
     std::vector<int64_t> used(holding.bytes.begin(), holding.bytes.end());
-    std::vector<const Stay*> here;
+    std::vector<Stay> here;
     for (const Stay& stay : fixed_) {
       if (stay.first > step || stay.last < step) continue;
       used[At(stay.memory)] += Reserved(plan_.tensors[At(stay.tensor)]);
-      here.push_back(&stay);
+      here.push_back(stay);
     }
     for (const Held& h : holding.touched) {
-      const Stay& stay = stays_[items_[At(h.item)]];
-      const bool twice = std::any_of(here.begin(), here.end(), [&](const Stay* other) {
-        return other->tensor == stay.tensor && (other->is_whole || stay.is_whole);
+      Stay stay = stays_[items_[At(h.item)]];
+      const bool twice = std::any_of(here.begin(), here.end(), [&](const Stay& other) {
+        return other.tensor == stay.tensor && (other.is_whole || stay.is_whole);
       });
       if (twice) return kImpossible;
-      here.push_back(&stay);
+      stay.memory = h.memory;
+      here.push_back(stay);
     }
     double cost = base_[At(step)];
-    for (const Stay* stay : here) cost -= Saved(*stay, step);
+    for (const Stay& stay : here) cost -= Saved(stay, step);
     for (const Held& h : holding.touched) {
       const Stay& stay = stays_[items_[At(h.item)]];
       if (plan_.tensors[At(stay.tensor)].is_required && stay.first == step) cost -= kMissing;
@@ -326,7 +387,7 @@ class PlanSolver {
     return option == nullptr ? kImpossible : cost + option->cost;
   }
 
-  const PlanOption* Cheapest(int step, const std::vector<const Stay*>& here,
+  const PlanOption* Cheapest(int step, const std::vector<Stay>& here,
                              const std::vector<int64_t>& used) const {
     const PlanOption* best = nullptr;
     for (const PlanOption& option : plan_.steps[At(step)].options) {
@@ -334,9 +395,11 @@ class PlanSolver {
       for (size_t m = 0; m < used.size(); ++m) {
         fits = fits && used[m] + WorkBytes(option, m) <= plan_.memories[m].bytes;
       }
-      for (const int tensor : option.held) {
-        fits = fits && std::any_of(here.begin(), here.end(),
-                                   [&](const Stay* stay) { return stay->tensor == tensor; });
+      for (const PlanHeld& held : option.held) {
+        fits =
+            fits && std::any_of(here.begin(), here.end(), [&](const Stay& stay) {
+              return stay.tensor == held.tensor && (held.memory < 0 || stay.memory == held.memory);
+            });
       }
       if (fits && (best == nullptr || option.cost < best->cost)) best = &option;
     }
@@ -360,11 +423,11 @@ class PlanSolver {
   }
 
   const PlanOption& OptionOf(int step) const {
-    std::vector<const Stay*> here;
+    std::vector<Stay> here;
     std::vector<int64_t> used(plan_.memories.size(), 0);
     for (const Stay& stay : chosen_) {
       if (stay.first > step || stay.last < step) continue;
-      here.push_back(&stay);
+      here.push_back(stay);
       used[At(stay.memory)] += Reserved(plan_.tensors[At(stay.tensor)]);
     }
     const PlanOption* option = Cheapest(step, here, used);

@@ -21,9 +21,15 @@ struct PlanMemory {
   int64_t align_bytes = 1;
 };
 
+// A tensor that is held, in this memory or (-1) in any.
+struct PlanHeld {
+  int tensor = 0;
+  int memory = -1;
+};
+
 // One way to run a step: it applies if all these tensors are held and its working set fits.
 struct PlanOption {
-  std::vector<int> held;            // tensors
+  std::vector<PlanHeld> held;
   std::vector<int64_t> work_bytes;  // by memory
   double cost = 0;
 };
@@ -40,6 +46,7 @@ struct PlanTensor {
   double store_cost = 0;
   bool is_output = false;                    // it is stored in any case
   bool is_required = false;                  // it must be held from its producer to its last use
+  bool is_whole = false;                     // it is held all of its life or not at all
   std::vector<std::pair<int, double>> uses;  // steps that read it, and what its load costs there
   std::vector<int> memories;
 };

@@ -15,6 +15,7 @@
 #include "scheduler/overlap.h"
 #include "scheduler/phases.h"
 #include "scheduler/placement.h"
+#include "scheduler/plan_problem.h"
 #include "scheduler/predict.h"
 #include "scheduler/residency.h"
 #include "scheduler/searcher.h"
@@ -424,6 +425,16 @@ Result<Schedule> MakeSchedule(const ir::Graph& graph, const machine::Target& tar
   const std::string faults = VerifySchedule(*schedule);
   DLA_CHECK(faults.empty(), "schedule: ", faults);
   return schedule;
+}
+
+Result<std::string> MakePlanProblem(const ir::Graph& graph, const machine::Target& target,
+                                    const ScheduleOptions& options) {
+  Searcher searcher(target, options.objective, options.search, options.cache);
+  DLA_ASSIGN_OR_RETURN(const std::vector<ir::Nest> nests,
+                       BuildNests(graph, options.multiply, &searcher));
+  const Result<PlanProblem> problem = PlanProblemOf(graph, nests, &searcher);
+  if (!problem.ok()) return TooSmall(nests, target, problem.status());
+  return PlanProblemJson(*problem);
 }
 
 }  // namespace dla::scheduler

@@ -52,4 +52,8 @@ struct ScheduleOptions {
 Result<Schedule> MakeSchedule(const ir::Graph& graph, const machine::Target& target,
                               const ScheduleOptions& options);
 
+// The residency problem of the graph in its own order as JSON (plan_problem.h). Errors as above.
+Result<std::string> MakePlanProblem(const ir::Graph& graph, const machine::Target& target,
+                                    const ScheduleOptions& options);
+
 }  // namespace dla::scheduler

@@ -1,0 +1,99 @@
+// The residency problem of a model, planned as another compiler's would be, and read back as pins.
+#include "scheduler/plan_problem.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "scheduler/pins.h"
+#include "scheduler/residency.h"
+#include "tests/end_to_end/compile_run.h"
+
+namespace dla::testing {
+namespace {
+
+using Json = nlohmann::json;
+using scheduler::Objective;
+using scheduler::ResidencyPolicy;
+
+double CostOf(const scheduler::Schedule& schedule) {
+  double cost = 0;
+  for (const scheduler::ScheduledGroup& group : schedule.groups) {
+    cost +=
+        scheduler::AdditiveCost(group.predicted, group.nest, schedule.target, schedule.objective);
+  }
+  return cost;
+}
+
+Json PlanOf(const std::string& problem, ResidencyPolicy policy) {
+  const auto parsed = scheduler::ParsePlanProblem(problem);
+  EXPECT_TRUE(parsed.ok()) << parsed.status().message();
+  const auto plan = scheduler::SolvePlan(*parsed, {.policy = policy}, {});
+  EXPECT_TRUE(plan.ok()) << plan.status().message();
+  return plan.ok() ? Json::parse(*plan) : Json();
+}
+
+// Every policy's plan costs the same here and there where nothing takes another's place, and the
+// pins of the exact plan make a schedule that is executed and costs no more than it.
+void PlanAndPin(const Bundled& model, const std::string& target, Objective objective) {
+  SCOPED_TRACE(Concat(model.name, " on ", target));
+  CompileOptions options = {.target = target};
+  options.schedule.objective = objective;
+  options.schedule.cascades = false;
+  options.schedule.prefetch = false;
+  options.schedule.order = scheduler::OrderRule::kGraph;
+  options.schedule.residency = ResidencyPolicy::kNone;
+  const Compiled none = MustCompile(model, options);
+  const auto problem =
+      scheduler::MakePlanProblem(none.graph, none.schedule.target, options.schedule);
+  ASSERT_TRUE(problem.ok()) << problem.status().message();
+  const auto parsed = scheduler::ParsePlanProblem(*problem);
+  ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+  EXPECT_EQ(scheduler::PlanProblemJson(*parsed), *problem);
+  EXPECT_EQ(parsed->steps.size(), none.schedule.groups.size());
+
+  const Json nothing = PlanOf(*problem, ResidencyPolicy::kNone);
+  EXPECT_NEAR(nothing["cost"], CostOf(none.schedule), 1e-6 * CostOf(none.schedule));
+  const Json best = PlanOf(*problem, ResidencyPolicy::kBest);
+  EXPECT_LE(best["bound"], best["cost"]);
+  EXPECT_LT(best["cost"], nothing["cost"]);
+  EXPECT_GT(best["stays"].size(), 5U);
+
+  const auto pins = scheduler::ParsePins(best.dump());
+  ASSERT_TRUE(pins.ok()) << pins.status().message();
+  EXPECT_EQ(pins->hold.size(), best["stays"].size());
+  options.schedule.residency = ResidencyPolicy::kBest;
+  options.schedule.pins = &*pins;
+  const Compiled pinned = MustCompile(model, options);
+  EXPECT_LE(CostOf(pinned.schedule), best["cost"].get<double>() * (1 + 1e-9));
+  ExpectRuns(pinned, 3);
+}
+
+TEST(PlanProblem, PlansOfItAreReadBackAsPins) {
+  for (const Bundled& model : BundledModels()) {
+    PlanAndPin(model, "edge32-unified", Objective::kTraffic);
+    PlanAndPin(model, "edge32-ideal", Objective::kTraffic);
+    PlanAndPin(model, "edge32", Objective::kLatency);
+    PlanAndPin(model, "onsram", Objective::kEnergy);
+  }
+}
+
+TEST(PlanProblem, NothingFits) {
+  CompileOptions options = {.target = "edge32-unified"};
+  const Compiled compiled = MustCompile(BundledModels()[0], options);
+  machine::Target small = compiled.schedule.target;
+  small.memories[0].bytes = 64;
+  const auto problem = scheduler::MakePlanProblem(compiled.graph, small, options.schedule);
+  ASSERT_FALSE(problem.ok());
+  EXPECT_EQ(problem.status().code(), ErrorCode::kDoesNotFit);
+}
+
+TEST(PlanProblem, PinsOfAPlanNeedItsStays) {
+  const auto pins = scheduler::ParsePins(R"({"format": "dla-plan", "stays": [{"tensor": "x"}]})");
+  ASSERT_FALSE(pins.ok());
+  EXPECT_NE(pins.status().message().find("needs 'tensor' and 'memory'"), std::string::npos);
+  EXPECT_FALSE(scheduler::ParsePins(R"({"format": "dla-plan"})").ok());
+}
+
+}  // namespace
+}  // namespace dla::testing
