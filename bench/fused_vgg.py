@@ -6,8 +6,8 @@ usage: bench/fused_vgg.py DLAC DLARUN MODEL [--out FILE]
 MODEL is `vgge5` of the generated networks (f32, batch 1, 224x224). Four schedules are forced by partial
 --use-schedule files that name groups and cascades, on `edge32-ideal-unified` with 16 MiB; then dlac
 chooses for the least traffic at several sizes. Every program is executed with --check; counts must
-be as predicted and outputs those of the first schedule, bit for bit. Feature maps are what is not of
-class `weight`.
+be as predicted, and outputs those of the first schedule, within 1e-5 of the largest. Feature maps are
+what is not of class `weight`.
 """
 import argparse
 import json
@@ -27,12 +27,13 @@ FORCED = [
     ("{1_1 1_2 pool} {2_1} {2_2 pool} {3_1}", [[C11, C12, P1], [C22, P2]], 26_292_224),
     ("all seven", [[C11, C12, P1, C21, C22, P2, C31]], 3_813_376),
 ]
+MOST_ERROR = 1e-5  # of the largest output
 SIZES = ["128K", "362000", "512K", "1M"]
 
 
 class Bench:
     def __init__(self, args, folder):
-        self.args, self.folder, self.first = args, folder, None
+        self.args, self.folder, self.first, self.error = args, folder, None, 0.0
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -52,12 +53,20 @@ class Bench:
         for key in ("cycles", "dram_bytes", "macs_issued"):
             if plan["totals"][key] != counted[key]:
                 sys.exit(f"{key}: predicted {plan['totals'][key]}, counted {counted[key]}")
-        with open(self.path("out.npz"), "rb") as file:
-            outputs = file.read()
-        self.first = self.first or outputs
-        if outputs != self.first:
-            sys.exit("the outputs differ from those of the first schedule")
+        self.compare()
         return plan, counted
+
+    def compare(self):
+        """Sums that tiles cut elsewhere are rounded otherwise."""
+        import numpy
+        with numpy.load(self.path("out.npz")) as file:
+            outputs = {name: file[name].astype(numpy.float64) for name in file.files}
+        self.first = self.first or outputs
+        for name, values in outputs.items():
+            error = numpy.abs(values - self.first[name]).max() / numpy.abs(self.first[name]).max()
+            self.error = max(self.error, error)
+            if not error <= MOST_ERROR:
+                sys.exit(f"{name} differs from the first schedule's by {error:.1e} of the largest")
 
     def row(self, name, size, extra, expected=None):
         plan, counted = self.measure(size, extra)
@@ -99,6 +108,7 @@ def main():
         with open(args.out, "w") as file:
             file.write(text)
     print(text, end="")
+    print(f"outputs: within {bench.error:.1e} of the largest")
 
 
 if __name__ == "__main__":
