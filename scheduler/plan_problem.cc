@@ -38,12 +38,12 @@ class Builder {
       problem_.memories.push_back({memory.name, UsableBytes(memory), memory.align_bytes});
     }
     for (size_t g = 0; g < nests_.size(); ++g) {
-      PlanStep step = {.name = graph_.nodes[g].name};
+      PlanStep step = {.name = NewName(graph_.nodes[g].name)};
       for (const std::vector<PlanHeld>& held : SetsOf(static_cast<int>(g))) {
         AddOptions(g, held, &step);
       }
       if (step.options.empty() || !step.options[0].held.empty()) {
-        return DoesNotFit("node '", step.name, "': no tile is small enough");
+        return DoesNotFit("node '", graph_.nodes[g].name, "': no tile is small enough");
       }
       problem_.steps.push_back(std::move(step));
     }
@@ -52,6 +52,15 @@ class Builder {
   }
 
  private:
+  // Groups that are parts of one node have its name: the second one gets "#2" behind it.
+  std::string NewName(const std::string& name) {
+    std::string unique = name;
+    for (int number = 2; !names_.insert(unique).second; ++number) {
+      unique = Concat(name, "#", number);
+    }
+    return unique;
+  }
+
   // The sets of values that the group makes or reads, each in one of its scratchpads; nothing
   // first. Of very many only nothing, each alone, and all of them.
   std::vector<std::vector<PlanHeld>> SetsOf(int group) const {
@@ -147,6 +156,7 @@ class Builder {
   HeldMappings mappings_;
   std::vector<Candidate> tensors_;
   std::vector<std::vector<int>> readers_;  // by tensor
+  std::set<std::string> names_;            // of steps
   PlanProblem problem_;
 };
 

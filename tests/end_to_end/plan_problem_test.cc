@@ -8,6 +8,7 @@
 #include "scheduler/pins.h"
 #include "scheduler/residency.h"
 #include "tests/end_to_end/compile_run.h"
+#include "tests/ir/graph_builder.h"
 
 namespace dla::testing {
 namespace {
@@ -76,6 +77,24 @@ TEST(PlanProblem, PlansOfItAreReadBackAsPins) {
     PlanAndPin(model, "edge32", Objective::kLatency);
     PlanAndPin(model, "onsram", Objective::kEnergy);
   }
+}
+
+// A batch normalisation that is not fused is two groups of one name.
+TEST(PlanProblem, StepsHaveNamesOfTheirOwn) {
+  ir::GraphBuilder builder;
+  const ir::ValueId x = builder.Input("x", {1, 4, 6, 6});
+  const auto channels = [&](const char* name) { return builder.Floats(name, {4}, ir::Pattern(4)); };
+  const ir::ValueId y = builder.Node("BatchNormalization", "norm",
+                                     {x, channels("scale"), channels("bias"), channels("mean"),
+                                      builder.Floats("variance", {4}, {1, 2, 3, 4})});
+  CompileOptions options = {.fuse = false};
+  const auto compiled = CompileGraph(builder.Build({builder.Node("Relu", "relu", {y})}), options);
+  ASSERT_TRUE(compiled.ok()) << compiled.status().message();
+  const auto problem =
+      scheduler::MakePlanProblem(compiled->graph, compiled->schedule.target, options.schedule);
+  ASSERT_TRUE(problem.ok()) << problem.status().message();
+  EXPECT_NE(problem->find("\"norm#2\""), std::string::npos) << *problem;
+  PlanOf(*problem, ResidencyPolicy::kExact);
 }
 
 TEST(PlanProblem, NothingFits) {
