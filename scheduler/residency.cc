@@ -17,8 +17,7 @@ namespace {
 
 size_t At(int i) { return static_cast<size_t>(i); }
 
-// Groups; in larger graphs to try every chain takes long.
-constexpr size_t kSmall = 100;
+constexpr size_t kSmall = 100;  // groups; to try every chain of more takes long
 
 class Planner {
  public:
@@ -61,6 +60,7 @@ class Planner {
     if (progress) progress(nests_.size(), nests_.size());
     DLA_RETURN_IF_ERROR(SetSegments(GivenCascades(graph_, rules_.given)));
     ResidencyResult result = SolveResidency(Problem(), rules_.options);
+    complete_ = result.complete && !MayCascade();
     if (result.failed_step >= 0) return NoRoomFor(segments_[At(result.failed_step)]);
     if (MayCascade()) result = CascadeFromBothEnds(std::move(result));
     return Write(AddParts(std::move(result)));
@@ -367,7 +367,7 @@ class Planner {
   }
 
   ResidencyPlan Write(const ResidencyResult& result) {
-    ResidencyPlan plan;
+    ResidencyPlan plan = {.complete = complete_};
     for (size_t i = 0; i < result.memory.size(); ++i) {
       if (result.memory[i] < 0) continue;
       const int over = ItemOf(OverOf(items_[i]));
@@ -413,9 +413,7 @@ class Planner {
   // --- Cascades ---
 
   bool MayCascade() const {
-    const ResidencyPolicy policy = rules_.options.policy;
-    const bool chooses = policy == ResidencyPolicy::kBest || policy == ResidencyPolicy::kExact ||
-                         policy == ResidencyPolicy::kInfinite;
+    const bool chooses = rules_.options.policy >= ResidencyPolicy::kBest;
     const bool given = rules_.given != nullptr && (rules_.given->cascades || rules_.given->values);
     return rules_.cascades && chooses && !given;
   }
@@ -438,6 +436,17 @@ class Planner {
         segment_of_[At(g)] = static_cast<int>(s);
       }
     }
+  }
+
+  // Which groups run together, and what may be held beside them.
+  struct Setting {
+    std::vector<Segment> segments;
+    std::vector<int> items;
+  };
+  void Return(Setting to) {
+    segments_ = std::move(to.segments);
+    items_ = std::move(to.items);
+    NumberSegments();
   }
 
   Status NoRoomFor(const Segment& segment) const {
@@ -484,17 +493,13 @@ class Planner {
     ResidencyResult nothing = result;
     std::fill(nothing.memory.begin(), nothing.memory.end(), -1);
     nothing.cost = result.cost_of_none;
-    const std::vector<Segment> alone = segments_;
-    const std::vector<int> all_items = items_;
+    const Setting alone = {segments_, items_};
     result = AddCascades(std::move(result));
-    std::vector<Segment> segments = std::exchange(segments_, alone);
-    std::vector<int> items = std::exchange(items_, all_items);
-    NumberSegments();
+    Setting beside = {segments_, items_};
+    Return(alone);
     nothing = AddCascades(std::move(nothing));
     if (nothing.cost < result.cost) return nothing;
-    segments_ = std::move(segments);
-    items_ = std::move(items);
-    NumberSegments();
+    Return(std::move(beside));
     return result;
   }
 
@@ -503,23 +508,20 @@ class Planner {
   ResidencyResult AddParts(ResidencyResult result) {
     if (!rules_.parts) return result;
     parts_ = true;
-    const std::vector<Segment> chosen = segments_;
-    const std::vector<int> items = items_;
+    Setting best = {segments_, items_};
     ResidencyResult with = SolveResidency(Problem(), rules_.options);
+    complete_ = complete_ && with.complete;
     if (with.failed_step < 0 && with.cost < result.cost) {
       result = std::move(with);
-    } else {
-      items_ = items;
+      best.items = items_;
     }
+    items_ = best.items;
     if ((rules_.inferences == 1 && nests_.size() > kSmall) || !MayCascade()) return result;
-    const std::vector<int> best_items = items_;
     segments_ = *SplitIntoSegments({}, static_cast<int>(nests_.size()));  // each group alone
     NumberSegments();
     with = AddCascades(SolveResidency(Problem(), rules_.options));
     if (with.failed_step < 0 && with.cost < result.cost) return with;
-    segments_ = chosen;
-    items_ = best_items;
-    NumberSegments();
+    Return(std::move(best));
     return result;
   }
 
@@ -527,19 +529,16 @@ class Planner {
   ResidencyResult AddCascades(ResidencyResult result) {
     constexpr int kRounds = 4;
     for (int round = 0; round < kRounds; ++round) {
-      const std::vector<Segment> before = segments_;
-      const std::vector<int> items = items_;
+      Setting before = {segments_, items_};
       const bool set = SetSegments(ChooseCascades(Choice(result))).ok();
-      if (set && segments_ != before) {
+      if (set && segments_ != before.segments) {
         ResidencyResult next = SolveResidency(Problem(), rules_.options);
         if (next.failed_step < 0 && next.cost < result.cost) {
           result = std::move(next);
           continue;
         }
       }
-      segments_ = before;
-      NumberSegments();
-      items_ = items;
+      Return(std::move(before));
       break;
     }
     return result;
@@ -586,6 +585,7 @@ class Planner {
   std::set<int> excluded_;     // candidates that must not stay
   std::vector<int> items_;     // the problem's items, as candidates
   bool parts_ = false;         // are parts of lives among them?
+  bool complete_ = false;      // everything was looked at
   Status given_fault_;
 };
 

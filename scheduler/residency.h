@@ -28,6 +28,7 @@ struct ResidencyPlan {
   std::vector<Resident> residents;            // without addresses
   std::vector<const SearchResult*> mappings;  // one a group
   std::vector<Cascade> cascades;              // in order
+  bool complete = false;  // kExact without cascades: no values and parts of lives held cost less
 };
 
 // What limits the choice.

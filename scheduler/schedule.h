@@ -115,6 +115,8 @@ struct ResidencySummary {
   ResidencyPolicy policy = ResidencyPolicy::kBest;
   int64_t inferences = 1;  // for so many in a row was it decided
   int given_up = 0;        // choices withdrawn because no addresses were found for them
+  // kExact without cascades: in this order of the groups no choice of values costs less.
+  bool complete = false;
   TrafficBound bound;
 };
 

@@ -238,6 +238,7 @@ class Writer {
     json["policy"] = ResidencyPolicyName(residency.policy);
     if (residency.inferences > 1) json["inferences"] = residency.inferences;
     json["given_up"] = residency.given_up;
+    if (residency.policy == ResidencyPolicy::kExact) json["complete"] = residency.complete;
     json["bound"] = {
         {"compulsory_bytes", residency.bound.compulsory_bytes},
         {"dram_bytes", residency.bound.dram_bytes},

@@ -277,7 +277,8 @@ Result<Schedule> ScheduleInOrder(const ir::Graph& graph, const std::vector<ir::N
     }
     schedule.residency = {.policy = options.residency,
                           .inferences = options.inferences,
-                          .given_up = static_cast<int>(rules.forbidden.size())};
+                          .given_up = static_cast<int>(rules.forbidden.size()),
+                          .complete = plan->complete && rules.parts && rules.forbidden.empty()};
     return schedule;
   }
 }

@@ -97,6 +97,25 @@ TEST(PlanProblem, StepsHaveNamesOfTheirOwn) {
   PlanOf(*problem, ResidencyPolicy::kExact);
 }
 
+// Where the sweep was complete, no plan of whole values costs less, whoever made it.
+TEST(PlanProblem, CompleteSchedulesCostNoMoreThanExactPlans) {
+  CompileOptions options = {.target = "edge32-unified"};
+  options.schedule.objective = Objective::kTraffic;
+  options.schedule.cascades = false;
+  options.schedule.order = scheduler::OrderRule::kGraph;
+  options.schedule.residency = ResidencyPolicy::kExact;
+  const Compiled compiled = MustCompile(BundledModels()[1], options);
+  EXPECT_TRUE(compiled.schedule.residency.complete);
+  const auto problem =
+      scheduler::MakePlanProblem(compiled.graph, compiled.schedule.target, options.schedule);
+  ASSERT_TRUE(problem.ok()) << problem.status().message();
+  const Json plan = PlanOf(*problem, ResidencyPolicy::kExact);
+  EXPECT_TRUE(plan["complete"].get<bool>());
+  EXPECT_LE(CostOf(compiled.schedule), plan["cost"].get<double>() * (1 + 1e-9));
+  options.schedule.residency = ResidencyPolicy::kBest;
+  EXPECT_FALSE(MustCompile(BundledModels()[1], options).schedule.residency.complete);
+}
+
 TEST(PlanProblem, NothingFits) {
   CompileOptions options = {.target = "edge32-unified"};
   const Compiled compiled = MustCompile(BundledModels()[0], options);
