@@ -199,7 +199,7 @@ TEST(Cascade, OneStripeOfSeveralTiles) {
 }
 
 // Of groups between barriers, as policies see it.
-double CostOf(const scheduler::Schedule& schedule) {
+double CostAlone(const scheduler::Schedule& schedule) {
   double cost = 0;
   for (const scheduler::ScheduledGroup& group : schedule.groups) {
     machine::Counters counters = group.predicted;
@@ -244,7 +244,7 @@ TEST(RandomChains, PoliciesAreOrderedAndValuesTakePlaces) {
         break;
       }
       const scheduler::Schedule& schedule = compiled->schedule;
-      costs[policy] = CostOf(schedule);
+      costs[policy] = CostAlone(schedule);
       const scheduler::TrafficBound& bound = schedule.residency.bound;
       const machine::Counters totals = scheduler::Totals(schedule);
       EXPECT_LE(bound.dram_bytes, totals.dram_bytes());

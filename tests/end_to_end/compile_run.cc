@@ -14,6 +14,7 @@
 #include "machine/target_file.h"
 #include "machine/verifier.h"
 #include "runtime/named_tensors.h"
+#include "scheduler/residency.h"
 #include "tests/ir/graph_builder.h"
 
 namespace dla::testing {
@@ -102,6 +103,15 @@ Outcome ExpectRuns(const Compiled& compiled, uint64_t jitter, int64_t repeat) {
     EXPECT_EQ(tensor.bytes, delayed->outputs.at(name).bytes) << name;
   }
   return std::move(*checked);
+}
+
+double CostOf(const scheduler::Schedule& schedule) {
+  double cost = 0;
+  for (const scheduler::ScheduledGroup& group : schedule.groups) {
+    cost +=
+        scheduler::AdditiveCost(group.predicted, group.nest, schedule.target, schedule.objective);
+  }
+  return cost;
 }
 
 double RelativeError(const Tensor& actual, const Tensor& expected) {

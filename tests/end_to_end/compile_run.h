@@ -64,6 +64,9 @@ std::vector<Tensor> PatternTensors(const ir::Graph& graph);
 // the program. The first run's outcome.
 Outcome ExpectRuns(const Compiled& compiled, uint64_t jitter, int64_t repeat = 1);
 
+// The sum of AdditiveCost over the groups, as they run beside one another.
+double CostOf(const scheduler::Schedule& schedule);
+
 // Largest |a - b| relative to the largest |b| of a tensor of f32.
 double RelativeError(const Tensor& actual, const Tensor& expected);
 

@@ -5,7 +5,6 @@
 
 #include "machine/target_file.h"
 #include "scheduler/given_schedule.h"
-#include "scheduler/residency.h"
 #include "scheduler/schedule_json.h"
 #include "tests/end_to_end/compile_run.h"
 #include "tests/ir/graph_builder.h"
@@ -57,15 +56,6 @@ ir::Graph RandomBranches(std::mt19937* random) {
     }
   }
   return builder.Build({conv(x, channels, 3)});
-}
-
-double CostOf(const scheduler::Schedule& schedule) {
-  double cost = 0;
-  for (const scheduler::ScheduledGroup& group : schedule.groups) {
-    cost +=
-        scheduler::AdditiveCost(group.predicted, group.nest, schedule.target, schedule.objective);
-  }
-  return cost;
 }
 
 std::vector<std::string> NamesOf(const scheduler::Schedule& schedule) {
