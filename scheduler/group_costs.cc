@@ -52,14 +52,14 @@ const SearchResult* GroupCosts::Ask(size_t g, const std::vector<int>& resident_i
   Known fresh = {.reserved = reserved_bytes,
                  .used = {},
                  .result = searcher_.Find(nests_[g], resident_in, reserved_bytes)};
-  if (fresh.result != nullptr) fresh.used = UsedBytes(g, fresh.result->mapping);
+  if (fresh.result != nullptr)
+    fresh.used = UsedBytes(nests_[g], fresh.result->mapping, searcher_.target());
   known.push_back(fresh);
   return fresh.result;
 }
 
-std::vector<int64_t> GroupCosts::UsedBytes(size_t g, const Mapping& mapping) const {
-  const ir::Nest& nest = nests_[g];
-  const machine::Target& target = searcher_.target();
+std::vector<int64_t> UsedBytes(const ir::Nest& nest, const Mapping& mapping,
+                               const machine::Target& target) {
   std::vector<int64_t> used(target.memories.size(), 0);
   for (int o = kAccumulator; o <= nest.output(); ++o) {
     if (o == kAccumulator && nest.anchor != ir::Anchor::kContraction) continue;

@@ -30,12 +30,15 @@ class GroupCosts {
 
   const SearchResult* Ask(size_t g, const std::vector<int>& resident_in,
                           const std::vector<int64_t>& reserved_bytes);
-  std::vector<int64_t> UsedBytes(size_t g, const Mapping& mapping) const;
 
   const std::vector<ir::Nest>& nests_;
   Searcher& searcher_;
   std::vector<int> shape_;  // by group: groups of one number cost the same
   std::map<std::pair<int, std::vector<int>>, std::vector<Known>> known_;
 };
+
+// Bytes of the mapping's tile buffers, by memory.
+std::vector<int64_t> UsedBytes(const ir::Nest& nest, const Mapping& mapping,
+                               const machine::Target& target);
 
 }  // namespace dla::scheduler

@@ -5,11 +5,10 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "scheduler/group_costs.h"
 #include "scheduler/held_mappings.h"
-#include "scheduler/predict.h"
 #include "scheduler/residency.h"
 #include "scheduler/residency_candidates.h"
-#include "scheduler/transfers.h"
 #include "scheduler/value_flow.h"
 
 namespace dla::scheduler {
@@ -117,23 +116,12 @@ class Builder {
       if (result == nullptr) return;
       if (result == last) continue;
       last = result;
-      step->options.push_back({.held = held,
-                               .work_bytes = WorkBytes(nests_[g], result->mapping),
-                               .cost = AdditiveCost(result->predicted, nests_[g],
-                                                    searcher_.target(), searcher_.objective())});
+      step->options.push_back(
+          {.held = held,
+           .work_bytes = UsedBytes(nests_[g], result->mapping, searcher_.target()),
+           .cost = AdditiveCost(result->predicted, nests_[g], searcher_.target(),
+                                searcher_.objective())});
     }
-  }
-
-  // By memory, of all tile buffers.
-  std::vector<int64_t> WorkBytes(const ir::Nest& nest, const Mapping& mapping) const {
-    std::vector<int64_t> work(searcher_.target().memories.size(), 0);
-    const int accumulators = nest.anchor == ir::Anchor::kContraction ? 1 : 0;
-    for (int o = -accumulators; o <= nest.output(); ++o) {
-      const int64_t bytes = BufferBytes(nest, mapping, searcher_.target(), o);
-      const OperandPlace& place = o == kAccumulator ? mapping.accumulator : mapping.operands[At(o)];
-      if (bytes > 0) work[At(place.memory)] += bytes;
-    }
-    return work;
   }
 
   // What its transfers cost stands in the options.
