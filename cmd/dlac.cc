@@ -140,29 +140,29 @@ Status Compile(const Options& o) {
   for (const std::string& warning : schedule->warnings) Warn(o.model + ": " + warning);
   std::string explanation;
   if (!o.explain.empty()) {
-    DLA_ASSIGN_OR_RETURN(explanation, scheduler::Explain(graph, *schedule, o.explain));
+    DLA_ASSIGN_OR_RETURN(explanation, scheduler::Explain(*schedule, o.explain));
   }
-  Result<machine::Program> program = codegen::Emit(graph, *schedule);
+  Result<machine::Program> program = codegen::Emit(*schedule);
   if (!program.ok()) return program.status().At(o.model);
   program->producer = std::string("dlac ") + DLA_VERSION;
   program->command_line = CommandLineOf(o);
-  program->values = codegen::DescribeValues(computed, graph, *schedule);
+  program->values = codegen::DescribeValues(computed, *schedule);
   if (o.check) return Status();
   if (!o.schedule.empty()) {
-    DLA_RETURN_IF_ERROR(WriteTextFile(o.schedule, scheduler::ScheduleJson(graph, *schedule)));
+    DLA_RETURN_IF_ERROR(WriteTextFile(o.schedule, scheduler::ScheduleJson(*schedule)));
   }
   const Status verified = machine::VerifyProgram(*program, machine::ConstantSpaceBytes(*program));
   DLA_CHECK(verified.ok(), "program: ", verified.message());
   if (!o.output.empty()) {
     DLA_RETURN_IF_ERROR(machine::WriteProgram(
         *program, o.output, [&](size_t region, const machine::ByteSink& append) {
-          return codegen::AppendConstant(graph, *schedule, region, append);
+          return codegen::AppendConstant(*schedule, region, append);
         }));
   }
   if (o.report == "json") {
-    std::fputs(scheduler::ScheduleJson(graph, *schedule).c_str(), stdout);
+    std::fputs(scheduler::ScheduleJson(*schedule).c_str(), stdout);
   } else if (o.report == "text") {
-    std::fputs(scheduler::ReportText(graph, *schedule, o.top).c_str(), stdout);
+    std::fputs(scheduler::ReportText(*schedule, o.top).c_str(), stdout);
   } else if (o.report == "csv") {
     std::fputs(scheduler::ReportCsv(*schedule).c_str(), stdout);
   }

@@ -20,8 +20,8 @@ size_t At(int i) { return static_cast<size_t>(i); }
 
 class ProgramEmitter {
  public:
-  ProgramEmitter(const ir::Graph& graph, const scheduler::Schedule& schedule)
-      : graph_(graph), schedule_(schedule) {}
+  explicit ProgramEmitter(const scheduler::Schedule& schedule)
+      : graph_(schedule.graph), schedule_(schedule) {}
 
   Result<machine::Program> Run() {
     program_.target = schedule_.target;
@@ -360,14 +360,14 @@ class ProgramEmitter {
 
 }  // namespace
 
-Result<machine::Program> Emit(const ir::Graph& graph, const scheduler::Schedule& schedule) {
-  return ProgramEmitter(graph, schedule).Run();
+Result<machine::Program> Emit(const scheduler::Schedule& schedule) {
+  return ProgramEmitter(schedule).Run();
 }
 
-Status AppendConstant(const ir::Graph& graph, const scheduler::Schedule& schedule, size_t region,
+Status AppendConstant(const scheduler::Schedule& schedule, size_t region,
                       const machine::ByteSink& append) {
   const scheduler::DramRegion& r = schedule.regions[region];
-  const ir::Value& value = graph.values[At(r.root)];
+  const ir::Value& value = schedule.graph.values[At(r.root)];
   std::vector<uint8_t> converted;
   std::span<const uint8_t> stored;
   if (value.StoredType() == value.type) {  // from where it lies, without a copy
@@ -381,13 +381,13 @@ Status AppendConstant(const ir::Graph& graph, const scheduler::Schedule& schedul
   return PackWeights(group.nest, group.mapping, stored, append);
 }
 
-std::vector<uint8_t> ConstantSpace(const ir::Graph& graph, const scheduler::Schedule& schedule,
+std::vector<uint8_t> ConstantSpace(const scheduler::Schedule& schedule,
                                    const machine::Program& program) {
   std::vector<uint8_t> space;
   for (size_t r = 0; r < program.regions.size(); ++r) {
     if (program.regions[r].kind != machine::RegionKind::kConstant) continue;
     space.resize(static_cast<size_t>(program.regions[r].address));
-    const Status status = AppendConstant(graph, schedule, r, [&](std::span<const uint8_t> bytes) {
+    const Status status = AppendConstant(schedule, r, [&](std::span<const uint8_t> bytes) {
       space.insert(space.end(), bytes.begin(), bytes.end());
       return Status();
     });

@@ -18,14 +18,14 @@ namespace dla::codegen {
 
 // The program of the schedule, without the bytes of its constants. kUnsupported if a group needs
 // more dimensions, axes or operands than the instruction set has.
-Result<machine::Program> Emit(const ir::Graph& graph, const scheduler::Schedule& schedule);
+Result<machine::Program> Emit(const scheduler::Schedule& schedule);
 
 // Gives the sink the bytes of one constant region of that program: a dense constant as it is, a
 // weight packed in tile order and panels, tile by tile. Fails only where the sink does.
-Status AppendConstant(const ir::Graph& graph, const scheduler::Schedule& schedule, size_t region,
+Status AppendConstant(const scheduler::Schedule& schedule, size_t region,
                       const machine::ByteSink& append);
 // The bytes of all constant regions at their addresses: Program::constants in memory.
-std::vector<uint8_t> ConstantSpace(const ir::Graph& graph, const scheduler::Schedule& schedule,
+std::vector<uint8_t> ConstantSpace(const scheduler::Schedule& schedule,
                                    const machine::Program& program);
 
 }  // namespace dla::codegen

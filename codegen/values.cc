@@ -9,15 +9,15 @@ namespace {
 
 class Describer {
  public:
-  Describer(const ir::Graph& graph, const scheduler::Schedule& schedule)
-      : graph_(graph), schedule_(schedule) {
-    for (size_t v = 0; v < graph.values.size(); ++v) {
-      values_.emplace(graph.values[v].name, static_cast<ir::ValueId>(v));
+  explicit Describer(const scheduler::Schedule& schedule)
+      : graph_(schedule.graph), schedule_(schedule) {
+    for (size_t v = 0; v < graph_.values.size(); ++v) {
+      values_.emplace(graph_.values[v].name, static_cast<ir::ValueId>(v));
     }
     for (size_t g = 0; g < schedule.groups.size(); ++g) {
       const auto& group = schedule.groups[g];
       const ir::ValueId output = group.nest.operands.back().value;
-      last_writer_[graph.values[static_cast<size_t>(output)].storage.root] =
+      last_writer_[graph_.values[static_cast<size_t>(output)].storage.root] =
           static_cast<int32_t>(g);
       for (const std::string& node : group.onnx_nodes) {
         group_of_node_.emplace(node, static_cast<int32_t>(g));
@@ -75,9 +75,8 @@ class Describer {
 }  // namespace
 
 std::vector<machine::ValueDesc> DescribeValues(const std::vector<ir::ComputedValue>& computed,
-                                               const ir::Graph& graph,
                                                const scheduler::Schedule& schedule) {
-  const Describer describer(graph, schedule);
+  const Describer describer(schedule);
   std::vector<machine::ValueDesc> values;
   values.reserve(computed.size());
   for (const ir::ComputedValue& value : computed) values.push_back(describer.Describe(value));

@@ -13,7 +13,6 @@ namespace dla::codegen {
 // region or scratchpad where it can be read and after which group, or the group into which its node
 // was fused. `graph` is the graph of the schedule, after all passes.
 std::vector<machine::ValueDesc> DescribeValues(const std::vector<ir::ComputedValue>& computed,
-                                               const ir::Graph& graph,
                                                const scheduler::Schedule& schedule);
 
 }  // namespace dla::codegen

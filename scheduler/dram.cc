@@ -35,7 +35,7 @@ constexpr int kTemporarySpace = 3;
 
 class DramLayout {
  public:
-  DramLayout(const ir::Graph& graph, Schedule* schedule) : graph_(graph), schedule_(*schedule) {}
+  explicit DramLayout(Schedule* schedule) : graph_(schedule->graph), schedule_(*schedule) {}
 
   Status Run() {
     AddPorts();
@@ -143,9 +143,7 @@ class DramLayout {
 
 }  // namespace
 
-Status LayOutDram(const ir::Graph& graph, Schedule* schedule) {
-  return DramLayout(graph, schedule).Run();
-}
+Status LayOutDram(Schedule* schedule) { return DramLayout(schedule).Run(); }
 
 int64_t DramFootprint(const Schedule& schedule) {
   int64_t ends[kTemporarySpace + 1] = {};

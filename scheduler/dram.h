@@ -13,7 +13,7 @@ inline constexpr int64_t kRegionAlignBytes = 64;
 
 // Fills in schedule->regions. Temporaries that never live together share addresses. kDoesNotFit if
 // the target limits DRAM and the program needs more.
-Status LayOutDram(const ir::Graph& graph, Schedule* schedule);
+Status LayOutDram(Schedule* schedule);
 
 // Bytes of DRAM that the program needs in all.
 int64_t DramFootprint(const Schedule& schedule);

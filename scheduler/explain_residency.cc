@@ -16,10 +16,11 @@ size_t At(int i) { return static_cast<size_t>(i); }
 
 class Explainer {
  public:
-  Explainer(const ir::Graph& graph, const Schedule& schedule) : graph_(graph), schedule_(schedule) {
-    for (const ScheduledGroup& group : schedule.groups) nests_.push_back(group.nest);
-    flows_ = FlowsOf(graph, nests_);
-  }
+  explicit Explainer(const Schedule& schedule)
+      : graph_(schedule.graph),
+        schedule_(schedule),
+        nests_(NestsOf(schedule)),
+        flows_(FlowsOf(graph_, nests_)) {}
 
   Result<std::string> Run(std::string_view name) const {
     const auto value = std::find_if(graph_.values.begin(), graph_.values.end(),
@@ -53,8 +54,7 @@ class Explainer {
     }
     std::string text;
     for (int step = 0; step <= kSteps; ++step) {
-      const BoundWithMore bound =
-          BoundTrafficWithMore(graph_, nests_, schedule_, step * kMore, root);
+      const BoundWithMore bound = BoundTrafficWithMore(schedule_, step * kMore, root);
       text += Concat(step == 0 ? "as it is" : Concat("with ", step * kMore, " bytes more"),
                      ": any residency moves at least ", bound.dram_bytes,
                      " DRAM bytes; the bound holds ", static_cast<int>(100 * bound.held + 0.5),
@@ -165,9 +165,8 @@ class Explainer {
 
 }  // namespace
 
-Result<std::string> ExplainResidency(const ir::Graph& graph, const Schedule& schedule,
-                                     std::string_view value) {
-  return Explainer(graph, schedule).Run(value);
+Result<std::string> ExplainResidency(const Schedule& schedule, std::string_view value) {
+  return Explainer(schedule).Run(value);
 }
 
 double SavedByMore(const Schedule& schedule, int64_t bytes) {

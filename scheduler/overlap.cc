@@ -35,8 +35,7 @@ uint32_t MayBePrefetched(const ir::Graph& graph, const ScheduledGroup& before,
 class Overlapper {
  public:
   // `slack`: 64ths of each scratchpad that are left free.
-  Overlapper(const ir::Graph& graph, int slack, Schedule* schedule)
-      : graph_(graph), schedule_(*schedule) {
+  Overlapper(int slack, Schedule* schedule) : graph_(schedule->graph), schedule_(*schedule) {
     for (const machine::Memory& memory : schedule->target.memories) {
       const int64_t usable = UsableBytes(memory);
       free_.emplace_back(schedule->groups.size(), usable - usable * slack / 64);
@@ -207,12 +206,11 @@ void TimeFirst(Schedule* schedule) {
 
 }  // namespace
 
-void OverlapGroups(const ir::Graph& graph, const std::function<bool(Schedule*)>& place,
-                   Schedule* schedule) {
+void OverlapGroups(const std::function<bool(Schedule*)>& place, Schedule* schedule) {
   const Schedule apart = *schedule;
   // What fits by its sum may have no addresses: then a part of each scratchpad is left free.
   for (const int slack : {0, 4, 16}) {
-    if (!Overlapper(graph, slack, schedule).Run()) break;
+    if (!Overlapper(slack, schedule).Run()) break;
     if (place(schedule)) return TimeFirst(schedule);
     *schedule = apart;
   }

@@ -15,7 +15,6 @@ namespace dla::scheduler {
 // becomes slower. Sets `joined`, `prefetched` and the predicted cycles of the groups. `place` gives
 // all buffers addresses, or returns false; where it does, less overlaps, and at last nothing, with
 // the addresses that there were. Cascades do not overlap with what is around them.
-void OverlapGroups(const ir::Graph& graph, const std::function<bool(Schedule*)>& place,
-                   Schedule* schedule);
+void OverlapGroups(const std::function<bool(Schedule*)>& place, Schedule* schedule);
 
 }  // namespace dla::scheduler

@@ -129,7 +129,7 @@ std::string PlaceText(const Schedule& schedule, const ScheduledGroup& group, int
 }
 
 // The mapping of one group and what it costs.
-std::string ExplainGroup(const ir::Graph& graph, const Schedule& schedule, size_t g) {
+std::string ExplainGroup(const Schedule& schedule, size_t g) {
   const ScheduledGroup& group = schedule.groups[g];
   const ir::Nest& nest = group.nest;
   std::string text = Concat("group ", g, " '", group.name, "' (", group.op, "), made of");
@@ -144,9 +144,9 @@ std::string ExplainGroup(const ir::Graph& graph, const Schedule& schedule, size_
   for (int o = 0; o <= nest.output(); ++o) {
     const ir::Operand& operand = nest.operands[static_cast<size_t>(o)];
     if (operand.is_local) continue;
-    text += Concat(
-        "\n", ClassName(operand.cls), " '", graph.values[static_cast<size_t>(operand.value)].name,
-        "': ", PlaceText(schedule, group, o, group.mapping.operands[static_cast<size_t>(o)]));
+    text += Concat("\n", ClassName(operand.cls), " '",
+                   schedule.graph.values[static_cast<size_t>(operand.value)].name, "': ",
+                   PlaceText(schedule, group, o, group.mapping.operands[static_cast<size_t>(o)]));
   }
   if (nest.anchor == ir::Anchor::kContraction) {
     text += Concat("\npartial sums: ",
@@ -205,9 +205,10 @@ std::string OtherBuffers(const Schedule& schedule) {
                 count > kMostNames ? ", ..." : "");
 }
 
-std::string ReportText(const ir::Graph& graph, const Schedule& schedule, size_t top) {
+std::string ReportText(const Schedule& schedule, size_t top) {
   const machine::Target& target = schedule.target;
-  std::string text = Format("model %s, target %s:", graph.name.c_str(), target.name.c_str());
+  std::string text =
+      Format("model %s, target %s:", schedule.graph.name.c_str(), target.name.c_str());
   for (const machine::Memory& memory : target.memories) {
     text += Format(" %s %lld B", memory.name.c_str(), static_cast<long long>(memory.bytes));
   }
@@ -297,15 +298,14 @@ std::string ReportCsv(const Schedule& schedule) {
   return text;
 }
 
-Result<std::string> Explain(const ir::Graph& graph, const Schedule& schedule,
-                            std::string_view name) {
+Result<std::string> Explain(const Schedule& schedule, std::string_view name) {
   for (size_t g = 0; g < schedule.groups.size(); ++g) {
     const ScheduledGroup& group = schedule.groups[g];
     const bool member =
         std::find(group.onnx_nodes.begin(), group.onnx_nodes.end(), name) != group.onnx_nodes.end();
-    if (group.name == name || member) return ExplainGroup(graph, schedule, g);
+    if (group.name == name || member) return ExplainGroup(schedule, g);
   }
-  Result<std::string> value = ExplainResidency(graph, schedule, name);
+  Result<std::string> value = ExplainResidency(schedule, name);
   if (value.ok()) return value;
   return Usage("--explain ", name, ": neither a node nor a value after fusion; see --report text");
 }

@@ -15,7 +15,7 @@ std::string SummaryLine(const Schedule& schedule);
 
 // Target and sizes, a row a group (cycles, bytes, utilisation, what binds it), the `top` groups
 // that lose most against their rooflines, totals.
-std::string ReportText(const ir::Graph& graph, const Schedule& schedule, size_t top);
+std::string ReportText(const Schedule& schedule, size_t top);
 
 // Which groups do not have the buffers that SearchOptions::buffers asks for, because no mapping
 // with them fits (or their mapping was given); empty: none.
@@ -27,7 +27,6 @@ std::string ReportCsv(const Schedule& schedule);
 // A few lines about the group that holds the ONNX node of that name (its mapping, where its
 // operands lie, what it costs and what binds it), or about the value of that name
 // (explain_residency.h). kUsage: there is neither.
-Result<std::string> Explain(const ir::Graph& graph, const Schedule& schedule,
-                            std::string_view name);
+Result<std::string> Explain(const Schedule& schedule, std::string_view name);
 
 }  // namespace dla::scheduler

@@ -5,6 +5,13 @@
 
 namespace dla::scheduler {
 
+std::vector<ir::Nest> NestsOf(const Schedule& schedule) {
+  std::vector<ir::Nest> nests;
+  nests.reserve(schedule.groups.size());
+  for (const ScheduledGroup& group : schedule.groups) nests.push_back(group.nest);
+  return nests;
+}
+
 GroupSpan CascadeOf(const Schedule& schedule, int group) {
   const int cascade = schedule.groups[static_cast<size_t>(group)].cascade;
   if (cascade < 0) return {group, group + 1};

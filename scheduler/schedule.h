@@ -128,6 +128,7 @@ struct OrderSummary {
 };
 
 struct Schedule {
+  ir::Graph graph;  // node g is group g: in the order in which they run
   machine::Target target;
   Objective objective = Objective::kBalanced;
   SearchOptions search;
@@ -139,6 +140,9 @@ struct Schedule {
   std::vector<DramRegion> regions;
   std::vector<std::string> warnings;  // what was asked for and could not be had
 };
+
+// The nests of its groups.
+std::vector<ir::Nest> NestsOf(const Schedule& schedule);
 
 // A half-open interval of groups.
 struct GroupSpan {

@@ -17,7 +17,7 @@ size_t At(int i) { return static_cast<size_t>(i); }
 
 class Writer {
  public:
-  Writer(const ir::Graph& graph, const Schedule& schedule) : graph_(graph), schedule_(schedule) {}
+  explicit Writer(const Schedule& schedule) : graph_(schedule.graph), schedule_(schedule) {}
 
   Json Run() const {
     Json json;
@@ -301,8 +301,6 @@ class Writer {
 
 }  // namespace
 
-std::string ScheduleJson(const ir::Graph& graph, const Schedule& schedule) {
-  return Writer(graph, schedule).Run().dump(1) + "\n";
-}
+std::string ScheduleJson(const Schedule& schedule) { return Writer(schedule).Run().dump(1) + "\n"; }
 
 }  // namespace dla::scheduler

@@ -11,6 +11,6 @@
 
 namespace dla::scheduler {
 
-std::string ScheduleJson(const ir::Graph& graph, const Schedule& schedule);
+std::string ScheduleJson(const Schedule& schedule);
 
 }  // namespace dla::scheduler

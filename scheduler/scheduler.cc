@@ -184,8 +184,7 @@ int LeastWorthwhile(const Schedule& schedule, int memory) {
 }
 
 // After `memory` could not be placed: one of its residents may not stay there any more.
-Status GiveUpOne(const ir::Graph& graph, const Schedule& schedule, int memory,
-                 ResidencyRules* rules) {
+Status GiveUpOne(const Schedule& schedule, int memory, ResidencyRules* rules) {
   // Without parts of lives the plan is what it would be if there were none: it is no dearer.
   const bool any = std::any_of(schedule.residents.begin(), schedule.residents.end(),
                                [](const Resident& r) { return r.through != Through(); });
@@ -209,7 +208,7 @@ Status GiveUpOne(const ir::Graph& graph, const Schedule& schedule, int memory,
   DLA_CHECK(worst >= 0, "tile buffers alone were not placed in '", name, "'");
   const ir::ValueId root = schedule.residents[At(worst)].root;
   if (!rules->forbidden.insert({root, memory}).second) {
-    return Usage("value '", graph.values[At(root)].name, "' cannot stay in '", name,
+    return Usage("value '", schedule.graph.values[At(root)].name, "' cannot stay in '", name,
                  "': no addresses were found for it and the tiles beside it");
   }
   return Status();
@@ -261,19 +260,19 @@ Result<Schedule> ScheduleInOrder(const ir::Graph& graph, const std::vector<ir::N
       return TooSmall(nests, target, plan.status());
     }
     Schedule schedule = {
-        .target = target, .objective = options.objective, .search = options.search};
+        .graph = graph, .target = target, .objective = options.objective, .search = options.search};
     schedule.groups = MakeGroups(graph, nests, target, *plan);
     for (ScheduledGroup& group : schedule.groups) ListBuffers(target, &group);
     schedule.cascades = plan->cascades;
     schedule.residents = plan->residents;
     const int memory = PlaceAll(options.placement, &schedule);
     if (memory >= 0) {
-      DLA_RETURN_IF_ERROR(GiveUpOne(graph, schedule, memory, &rules));
+      DLA_RETURN_IF_ERROR(GiveUpOne(schedule, memory, &rules));
       continue;
     }
     if (options.prefetch) {
       const auto place = [&](Schedule* s) { return PlaceAll(options.placement, s) < 0; };
-      OverlapGroups(graph, place, &schedule);
+      OverlapGroups(place, &schedule);
     }
     schedule.residency = {.policy = options.residency,
                           .inferences = options.inferences,
@@ -288,7 +287,7 @@ class OrderTrial {
  public:
   OrderTrial(const ir::Graph& graph, const std::vector<ir::Nest>& nests,
              const ScheduleOptions& options, Searcher* searcher)
-      : graph_(graph), nests_(nests), options_(options), searcher_(*searcher), ordered_(graph) {}
+      : graph_(graph), nests_(nests), options_(options), searcher_(*searcher) {}
 
   // An order other than the first may fail: then it is none.
   Status Try(const std::vector<int>& order) {
@@ -308,10 +307,8 @@ class OrderTrial {
   Result<Schedule> Finish(const OrderProblem& problem) {
     best_.order = {.peak_bytes = LiveBytesOf(problem, best_order_).peak,
                    .graph_peak_bytes = LiveBytesOf(problem, GraphOrder(nests_.size())).peak};
-    ordered_.nodes = InOrder(graph_.nodes, best_order_);
-    best_.residency.bound =
-        BoundTraffic(ordered_, InOrder(nests_, best_order_), best_, options_.prefetch);
-    DLA_RETURN_IF_ERROR(LayOutDram(ordered_, &best_));
+    best_.residency.bound = BoundTraffic(best_, options_.prefetch);
+    DLA_RETURN_IF_ERROR(LayOutDram(&best_));
     const std::string faults = VerifySchedule(best_);
     DLA_CHECK(faults.empty(), "schedule: ", faults);
     best_.warnings = std::move(warnings_);
@@ -320,9 +317,10 @@ class OrderTrial {
 
  private:
   Status TryFrom(const GivenSchedule* start, const std::vector<int>& order) {
-    ordered_.nodes = InOrder(graph_.nodes, order);
+    ir::Graph ordered = graph_;
+    ordered.nodes = InOrder(graph_.nodes, order);
     Result<Schedule> schedule =
-        ScheduleInOrder(ordered_, InOrder(nests_, order), options_, start, &searcher_);
+        ScheduleInOrder(ordered, InOrder(nests_, order), options_, start, &searcher_);
     if (!schedule.ok()) return schedule.status();
     if (start == nullptr) {
       tried_.push_back({.order = order, .cost = std::vector<double>(order.size())});
@@ -340,7 +338,6 @@ class OrderTrial {
   const std::vector<ir::Nest>& nests_;
   const ScheduleOptions& options_;
   Searcher& searcher_;
-  ir::Graph ordered_;  // the graph with its nodes in the order of the last trial
   std::vector<TriedOrder> tried_;
   Schedule best_;
   std::vector<int> best_order_;

@@ -25,17 +25,20 @@ struct Touch {
 
 class Bounder {
  public:
-  Bounder(const ir::Graph& graph, const std::vector<ir::Nest>& nests, const Schedule& schedule)
-      : graph_(graph), nests_(nests), schedule_(schedule), flows_(FlowsOf(graph, nests)) {
-    moved_.resize(nests.size(), 0);
-    for (size_t g = 0; g < nests.size(); ++g) {
+  explicit Bounder(const Schedule& schedule)
+      : graph_(schedule.graph),
+        schedule_(schedule),
+        nests_(NestsOf(schedule)),
+        flows_(FlowsOf(graph_, nests_)) {
+    moved_.resize(nests_.size(), 0);
+    for (size_t g = 0; g < nests_.size(); ++g) {
+      const ir::Nest& nest = nests_[g];
       std::map<ir::ValueId, int64_t> read;  // a value that is read twice moves once at least
-      for (int o = 0; o <= nests[g].output(); ++o) {
-        const ir::Operand& operand = nests[g].operands[At(o)];
-        const ir::ValueId root = RootOf(graph, operand);
+      for (int o = 0; o <= nest.output(); ++o) {
+        const ir::ValueId root = RootOf(graph_, nest.operands[At(o)]);
         if (root == ir::kNoValue) continue;
-        const int64_t bytes = TouchedBytes(nests[g], o);
-        if (o == nests[g].output()) {
+        const int64_t bytes = TouchedBytes(nest, o);
+        if (o == nest.output()) {
           moved_[g] += bytes;
           touches_[root].push_back({static_cast<int>(g), bytes, true});
         } else {
@@ -185,8 +188,8 @@ class Bounder {
   }
 
   const ir::Graph& graph_;
-  const std::vector<ir::Nest>& nests_;
   const Schedule& schedule_;
+  const std::vector<ir::Nest> nests_;
   const ValueFlows flows_;
   std::vector<int64_t> moved_;                         // by group: everything once
   std::map<ir::ValueId, std::vector<Touch>> touches_;  // by root, in order of the groups
@@ -194,15 +197,13 @@ class Bounder {
 
 }  // namespace
 
-TrafficBound BoundTraffic(const ir::Graph& graph, const std::vector<ir::Nest>& nests,
-                          const Schedule& schedule, bool overlap) {
-  return Bounder(graph, nests, schedule).Run(overlap);
+TrafficBound BoundTraffic(const Schedule& schedule, bool overlap) {
+  return Bounder(schedule).Run(overlap);
 }
 
-BoundWithMore BoundTrafficWithMore(const ir::Graph& graph, const std::vector<ir::Nest>& nests,
-                                   const Schedule& schedule, int64_t more_bytes,
+BoundWithMore BoundTrafficWithMore(const Schedule& schedule, int64_t more_bytes,
                                    ir::ValueId value) {
-  return Bounder(graph, nests, schedule).RunWithMore(more_bytes, value);
+  return Bounder(schedule).RunWithMore(more_bytes, value);
 }
 
 }  // namespace dla::scheduler

@@ -16,8 +16,7 @@ namespace dla::scheduler {
 // scheduler/cycle_bound.h, and where that says nothing the same flow over groups that take their
 // mapping's compute time or their bus time, the longer one. If groups may overlap (`overlap`): the
 // compute time of all groups, or the time of the least bytes on the bus.
-TrafficBound BoundTraffic(const ir::Graph& graph, const std::vector<ir::Nest>& nests,
-                          const Schedule& schedule, bool overlap);
+TrafficBound BoundTraffic(const Schedule& schedule, bool overlap);
 
 // The byte bound if there were so many bytes more of scratchpad, and the share of a value that the
 // relaxed optimum then holds all its life (0 if it moves through DRAM anyway). Not for schedules
@@ -26,7 +25,6 @@ struct BoundWithMore {
   int64_t dram_bytes = 0;
   double held = 0;
 };
-BoundWithMore BoundTrafficWithMore(const ir::Graph& graph, const std::vector<ir::Nest>& nests,
-                                   const Schedule& schedule, int64_t more_bytes, ir::ValueId value);
+BoundWithMore BoundTrafficWithMore(const Schedule& schedule, int64_t more_bytes, ir::ValueId value);
 
 }  // namespace dla::scheduler

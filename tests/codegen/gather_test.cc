@@ -100,7 +100,7 @@ machine::Program ProgramFor(const TakeCase& c, const ir::Nest& nest,
   scheduler::ScheduledGroup group = {.name = "take", .onnx_nodes = {"take"}, .op = "Take"};
   group.nest = nest;
   group.mapping = mapping;
-  return ProgramOf(c.graph, ScheduleOf(c.graph, group, target));
+  return ProgramOf(ScheduleOf(c.graph, group, target));
 }
 
 // Predicted traffic and cycles are those of the walk.

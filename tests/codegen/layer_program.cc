@@ -253,7 +253,7 @@ scheduler::Schedule ScheduleOf(const LayerCase& c, const scheduler::Mapping& map
 
 scheduler::Schedule ScheduleOf(const ir::Graph& graph, scheduler::ScheduledGroup group,
                                machine::Target target) {
-  scheduler::Schedule schedule;
+  scheduler::Schedule schedule = {.graph = graph};
   const scheduler::Mapping& mapping = group.mapping;
   std::vector<int64_t> used(target.memories.size(), 0);
   for (int o = scheduler::kAccumulator; o <= group.nest.output(); ++o) {
@@ -271,20 +271,15 @@ scheduler::Schedule ScheduleOf(const ir::Graph& graph, scheduler::ScheduledGroup
   group.predicted = scheduler::Predict(group.nest, mapping, target);
   schedule.target = target;
   schedule.groups.push_back(group);
-  const Status status = scheduler::LayOutDram(graph, &schedule);
+  const Status status = scheduler::LayOutDram(&schedule);
   DLA_CHECK(status.ok(), status.message());
   return schedule;
 }
 
-machine::Program ProgramOf(const LayerCase& c, const scheduler::Schedule& schedule) {
-  return ProgramOf(GraphOf(c), schedule);
-}
-
-machine::Program ProgramOf(const ir::Graph& graph, const scheduler::Schedule& schedule) {
-  Result<machine::Program> program = codegen::Emit(graph, schedule);
+machine::Program ProgramOf(const scheduler::Schedule& schedule) {
+  Result<machine::Program> program = codegen::Emit(schedule);
   DLA_CHECK(program.ok(), program.status().message());
-  program->constants =
-      machine::ConstantData::Own(codegen::ConstantSpace(graph, schedule, *program));
+  program->constants = machine::ConstantData::Own(codegen::ConstantSpace(schedule, *program));
   return std::move(*program);
 }
 

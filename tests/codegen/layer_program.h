@@ -63,8 +63,7 @@ scheduler::Schedule ScheduleOf(const ir::Graph& graph, scheduler::ScheduledGroup
                                machine::Target target);
 
 // The program with its constants.
-machine::Program ProgramOf(const ir::Graph& graph, const scheduler::Schedule& schedule);
-machine::Program ProgramOf(const LayerCase& layer, const scheduler::Schedule& schedule);
+machine::Program ProgramOf(const scheduler::Schedule& schedule);
 
 // Its data as the program's inputs.
 std::vector<Tensor> InputsOf(const LayerCase& layer, const machine::Program& program);

@@ -82,7 +82,7 @@ void RunRandom(const std::string& target_name, uint32_t seed, int runs, const Pl
     place(nest, &mapping, &random);
     SCOPED_TRACE("run " + std::to_string(run) + " " + Describe(layer, nest, mapping));
     const scheduler::Schedule schedule = ScheduleOf(layer, mapping, *target);
-    const machine::Program program = ProgramOf(layer, schedule);
+    const machine::Program program = ProgramOf(schedule);
     const Status verified = machine::VerifyProgram(program);
     ASSERT_TRUE(verified.ok()) << verified.message();
     const Ran ran = RunProgram(layer, program, true, std::nullopt);

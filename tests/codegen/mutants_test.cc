@@ -40,7 +40,7 @@ machine::Program RandomProgram(const std::string& target_name, LayerCase* layer,
     for (float& weight : layer->weight) weight = std::abs(weight) + 0.125F;
     for (float& bias : layer->bias_values) bias = std::abs(bias);
     if (target->memories.size() > 1) PlaceInThree(nest, &mapping, random);
-    return ProgramOf(*layer, ScheduleOf(*layer, mapping, *target));
+    return ProgramOf(ScheduleOf(*layer, mapping, *target));
   }
 }
 

@@ -29,7 +29,7 @@ runtime::RunResult Execute(const LayerCase& c, machine::Program* program) {
   const ir::Nest nest = NestOf(c);
   scheduler::Mapping mapping = RandomMapping(nest, &random);
   PlaceInThree(nest, &mapping, &random);
-  *program = ProgramOf(c, ScheduleOf(c, mapping, *target));
+  *program = ProgramOf(ScheduleOf(c, mapping, *target));
   Result<runtime::RunResult> result = runtime::Run(*program, {.jitter = {}}, InputsOf(c, *program));
   DLA_CHECK(result.ok(), result.status().message());
   return std::move(*result);

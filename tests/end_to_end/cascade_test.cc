@@ -280,7 +280,7 @@ TEST(Cascade, ComesBackFromItsFile) {
     options.schedule.objective = scheduler::Objective::kTraffic;
     const Result<Compiled> chosen = CompileGraph(graph, options);
     if (!chosen.ok()) continue;  // too small for it
-    const std::string json = scheduler::ScheduleJson(chosen->graph, chosen->schedule);
+    const std::string json = scheduler::ScheduleJson(chosen->schedule);
     const auto given = scheduler::ParseGivenSchedule(json);
     ASSERT_TRUE(given.ok()) << given.status().message();
     options.schedule.given = &*given;

@@ -37,10 +37,10 @@ Result<Compiled> CompileGraph(ir::Graph graph, const CompileOptions& options) {
       ir::RunPasses(&compiled.graph, {.fuse = options.fuse, .precision = options.precision}));
   DLA_ASSIGN_OR_RETURN(compiled.schedule,
                        scheduler::MakeSchedule(compiled.graph, target, options.schedule));
-  DLA_ASSIGN_OR_RETURN(compiled.program, codegen::Emit(compiled.graph, compiled.schedule));
-  compiled.program.values = codegen::DescribeValues(computed, compiled.graph, compiled.schedule);
-  compiled.program.constants = machine::ConstantData::Own(
-      codegen::ConstantSpace(compiled.graph, compiled.schedule, compiled.program));
+  DLA_ASSIGN_OR_RETURN(compiled.program, codegen::Emit(compiled.schedule));
+  compiled.program.values = codegen::DescribeValues(computed, compiled.schedule);
+  compiled.program.constants =
+      machine::ConstantData::Own(codegen::ConstantSpace(compiled.schedule, compiled.program));
   DLA_RETURN_IF_ERROR(machine::VerifyProgram(compiled.program));
   return compiled;
 }

@@ -91,7 +91,7 @@ TEST(Order, BestIsNeverDearerAndComputesTheSame) {
     ++reordered;
     EXPECT_LT(CostOf(best->schedule), CostOf(plain->schedule));
     // Written and given back, it is the same schedule.
-    const std::string json = scheduler::ScheduleJson(best->graph, best->schedule);
+    const std::string json = scheduler::ScheduleJson(best->schedule);
     const auto given = scheduler::ParseGivenSchedule(json);
     ASSERT_TRUE(given.ok()) << given.status().message();
     options.schedule.given = &*given;
@@ -109,7 +109,7 @@ TEST(Order, BestIsNeverDearerAndComputesTheSame) {
 // The file of a schedule with other names of scratchpads.
 Result<scheduler::GivenSchedule> Renamed(const Compiled& compiled, const std::string& from,
                                          const std::string& to) {
-  std::string json = scheduler::ScheduleJson(compiled.graph, compiled.schedule);
+  std::string json = scheduler::ScheduleJson(compiled.schedule);
   for (size_t at = json.find(from); at != std::string::npos; at = json.find(from, at + 1)) {
     json.replace(at, from.size(), to);
   }

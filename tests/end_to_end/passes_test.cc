@@ -62,7 +62,7 @@ std::vector<float> RunOn(const OneNode& node, int64_t bytes, int64_t passes,
   compiled.schedule = *schedule;
   const ir::Nest& nest = compiled.schedule.groups[0].nest;
   EXPECT_EQ(nest.pass_dimension < 0 ? 0 : nest.dimensions.back().extent, passes);
-  Result<machine::Program> program = codegen::Emit(compiled.graph, compiled.schedule);
+  Result<machine::Program> program = codegen::Emit(compiled.schedule);
   EXPECT_TRUE(program.ok()) << program.status().message();
   compiled.program = *program;
   const Status verified = machine::VerifyProgram(compiled.program);

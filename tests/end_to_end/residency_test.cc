@@ -66,7 +66,7 @@ TEST(Residency, PinsAreHeldOrRefused) {
   ASSERT_TRUE(pinned.ok()) << pinned.status().message();
   ASSERT_EQ(pinned->schedule.residents.size(), 1U);
   EXPECT_EQ(pinned->schedule.residents[0].root, root);
-  const auto why = scheduler::ExplainResidency(pinned->graph, pinned->schedule, name);
+  const auto why = scheduler::ExplainResidency(pinned->schedule, name);
   ASSERT_TRUE(why.ok());
   EXPECT_NE(why->find("stays in 'pool'"), std::string::npos);
 
@@ -76,7 +76,7 @@ TEST(Residency, PinsAreHeldOrRefused) {
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.status().code(), ErrorCode::kUsage);
   EXPECT_FALSE(scheduler::ParsePins(R"({"hold": [{"value": "x"}]})").ok());
-  EXPECT_FALSE(scheduler::ExplainResidency(pinned->graph, pinned->schedule, "no such").ok());
+  EXPECT_FALSE(scheduler::ExplainResidency(pinned->schedule, "no such").ok());
 }
 
 // More scratchpad never makes the bound worse, and explanations say what steps of it give.
@@ -85,14 +85,12 @@ TEST(Residency, ExplainsWhatMoreWouldGive) {
   CompileOptions options = {.import = model.import, .target = "edge32"};
   options.schedule.cascades = false;
   const Compiled compiled = MustCompile(model, options);
-  std::vector<ir::Nest> nests;
-  for (const auto& group : compiled.schedule.groups) nests.push_back(group.nest);
   bool gives = false;
   for (const scheduler::Resident& resident : compiled.schedule.residents) {
     int64_t before = compiled.schedule.residency.bound.dram_bytes;
     for (int64_t more = 0; more <= 4; ++more) {
-      const scheduler::BoundWithMore bound = scheduler::BoundTrafficWithMore(
-          compiled.graph, nests, compiled.schedule, more * 65536, resident.root);
+      const scheduler::BoundWithMore bound =
+          scheduler::BoundTrafficWithMore(compiled.schedule, more * 65536, resident.root);
       EXPECT_TRUE(more != 0 || bound.dram_bytes == before);
       EXPECT_LE(bound.dram_bytes, before);
       EXPECT_GE(bound.held, 0);
@@ -100,9 +98,8 @@ TEST(Residency, ExplainsWhatMoreWouldGive) {
       gives = gives || bound.dram_bytes < before;
       before = bound.dram_bytes;
     }
-    const auto text =
-        scheduler::ExplainResidency(compiled.graph, compiled.schedule,
-                                    compiled.graph.values[static_cast<size_t>(resident.root)].name);
+    const auto text = scheduler::ExplainResidency(
+        compiled.schedule, compiled.graph.values[static_cast<size_t>(resident.root)].name);
     ASSERT_TRUE(text.ok());
     EXPECT_NE(text->find("with 262144 bytes more: any residency moves at least "),
               std::string::npos)
@@ -207,28 +204,28 @@ TEST(Report, ExplainsNodesAndValues) {
   const Result<Compiled> compiled =
       CompileModel(DLA_SOURCE_DIR "/tests/data/models/odd_concat.onnx", {.target = "onsram"});
   ASSERT_TRUE(compiled.ok()) << compiled.status().message();
-  const auto node = scheduler::Explain(compiled->graph, compiled->schedule, "conv");
+  const auto node = scheduler::Explain(compiled->schedule, "conv");
   ASSERT_TRUE(node.ok()) << node.status().message();
   EXPECT_NE(node->find("(Conv)"), std::string::npos) << *node;
   EXPECT_NE(node->find("vector 'c': stays whole in pool"), std::string::npos) << *node;
   const Compiled model = MustCompile(BundledModels()[1], {});
   for (const scheduler::ScheduledGroup& group : model.schedule.groups) {
-    const auto explained = scheduler::Explain(model.graph, model.schedule, group.name);
+    const auto explained = scheduler::Explain(model.schedule, group.name);
     ASSERT_TRUE(explained.ok()) << explained.status().message();
     EXPECT_EQ(explained->find("partial sums: ") != std::string::npos,
               group.nest.anchor == ir::Anchor::kContraction)
         << *explained;
   }
-  const auto value = scheduler::Explain(compiled->graph, compiled->schedule, "c");
+  const auto value = scheduler::Explain(compiled->schedule, "c");
   ASSERT_TRUE(value.ok()) << value.status().message();
   EXPECT_NE(value->find("stays in 'pool'"), std::string::npos) << *value;
-  const auto neither = scheduler::Explain(compiled->graph, compiled->schedule, "no such");
+  const auto neither = scheduler::Explain(compiled->schedule, "no such");
   ASSERT_FALSE(neither.ok());
   EXPECT_EQ(neither.status().code(), ErrorCode::kUsage);
   const std::string csv = scheduler::ReportCsv(compiled->schedule);
   EXPECT_EQ(static_cast<size_t>(std::count(csv.begin(), csv.end(), '\n')),
             compiled->schedule.groups.size() + 1);
-  const std::string text = scheduler::ReportText(compiled->graph, compiled->schedule, 2);
+  const std::string text = scheduler::ReportText(compiled->schedule, 2);
   EXPECT_NE(text.find("groups worth attention"), std::string::npos) << text;
 }
 

@@ -23,7 +23,7 @@ Result<Compiled> CompileWith(const std::string& target, const scheduler::GivenSc
 }
 
 Json ScheduleOf(const Compiled& compiled) {
-  Json json = Json::parse(scheduler::ScheduleJson(compiled.graph, compiled.schedule));
+  Json json = Json::parse(scheduler::ScheduleJson(compiled.schedule));
   for (Json& group : json["groups"]) group.erase("search");
   return json;
 }
