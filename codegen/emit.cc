@@ -97,7 +97,8 @@ class ProgramEmitter {
     for (size_t d = 0; d < scheduled.nest.dimensions.size(); ++d) {
       const ir::Dimension& dimension = scheduled.nest.dimensions[d];
       group.dims.push_back({dimension.name, dimension.extent, scheduled.mapping.block[d],
-                            scheduler::Blocks(scheduled.mapping).Lead(static_cast<int>(d))});
+                            scheduler::Blocks(scheduled.mapping).Lead(static_cast<int>(d)),
+                            dimension.repeated});
     }
     if (scheduled.cascade >= 0) {
       group.cascade = scheduled.cascade;

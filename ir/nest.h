@@ -21,6 +21,9 @@ namespace dla::ir {
 struct Dimension {
   std::string name;  // "N", "G", "M", "C", "E", "F", "R", "S", or "d0", "d1", ... where none fits
   int64_t extent = 1;
+  // Its first indices are computed by another group, too: their MACs are not nominal. Only of
+  // dimensions of the output that are not reduced.
+  int64_t repeated = 0;
 };
 
 struct Term {

@@ -209,7 +209,8 @@ class Assembler {
     bool good = line->Quoted(&dim.name) && line->TakeWord("extent") && line->Number(&dim.extent) &&
                 line->TakeWord("block") && line->Number(&dim.block);
     if (good && line->TakeWord("lead")) good = line->Number(&dim.lead);
-    return Check(good, "dim \"NAME\" extent N block N [lead N]");
+    if (good && line->TakeWord("repeated")) good = line->Number(&dim.repeated);
+    return Check(good, "dim \"NAME\" extent N block N [lead N] [repeated N]");
   }
 
   // A dimension's name or #N.

@@ -34,7 +34,7 @@ struct Counters {
 
   int64_t descriptors = 0;  // loads and stores that were not absent
   int64_t move_bytes = 0;   // over on-chip links
-  int64_t macs_array = 0;   // nominal, padding included
+  int64_t macs_array = 0;   // nominal: padding included, what is `repeated` (machine/program.h) not
   int64_t macs_vector = 0;
   int64_t macs_host = 0;
   int64_t macs_issued = 0;  // what the engines did

@@ -215,7 +215,8 @@ class Printer {
     for (const std::string& node : group.onnx_nodes) out_ << "  node " << Quoted(node) << "\n";
     for (const DimDesc& dim : group.dims) {
       out_ << "  dim " << Quoted(dim.name) << " extent " << dim.extent << " block " << dim.block
-           << (dim.lead != 0 ? Concat(" lead ", dim.lead) : "") << "\n";
+           << (dim.lead != 0 ? Concat(" lead ", dim.lead) : "")
+           << (dim.repeated != 0 ? Concat(" repeated ", dim.repeated) : "") << "\n";
     }
     if (group.cascade >= 0) {
       out_ << "  cascade " << group.cascade << " stripes " << DimText(group, group.stripe_dim)

@@ -79,6 +79,7 @@
 // docs/MACHINE.md has the timing.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -168,6 +169,8 @@ struct DimDesc {
   int64_t extent = 1;
   int64_t block = 1;  // 1 <= block <= extent
   int64_t lead = 0;   // by so much is the first block longer; block + lead <= extent
+  // The first indices, which another group computes, too: their MACs are not nominal.
+  int64_t repeated = 0;  // <= extent
   bool operator==(const DimDesc&) const = default;
   // Where block `index` begins.
   int64_t start(int64_t index) const { return index == 0 ? 0 : index * block + lead; }
@@ -178,6 +181,10 @@ struct DimDesc {
   int64_t count() const {
     const int64_t rest = extent - lead;
     return rest / block + (rest % block != 0 ? 1 : 0);
+  }
+  // How many of the `length` indices from `start` on are repeated.
+  int64_t RepeatedIn(int64_t start, int64_t length) const {
+    return std::clamp<int64_t>(repeated - start, 0, length);
   }
 };
 

@@ -175,11 +175,12 @@ void DescribeGroup(A& a, G& g) {
   a.Text("group name", g.name);
   a.List("node names", g.onnx_nodes, 4, kMaxNodesOfGroup,
          [](A& b, auto& n) { b.Text("node name", n); });
-  a.List("dimensions", g.dims, 28, kMaxDims, [](A& b, auto& d) {
+  a.List("dimensions", g.dims, 36, kMaxDims, [](A& b, auto& d) {
     b.Text("dimension name", d.name);
     b.Int("extent", d.extent);
     b.Int("block", d.block);
     b.Int("lead", d.lead);
+    b.Int("repeated", d.repeated);
   });
   a.List("loops", g.loops, 1, kMaxDims, [](A& b, auto& d) { b.Int("loop dimension", d); });
   a.Int("cascade", g.cascade);

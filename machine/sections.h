@@ -8,7 +8,7 @@
 namespace dla::machine {
 
 // The version of the file's format.
-inline constexpr uint16_t kMajorVersion = 6;
+inline constexpr uint16_t kMajorVersion = 7;
 inline constexpr uint16_t kMinorVersion = 0;
 
 enum class SectionId : uint32_t {

@@ -58,6 +58,9 @@ void VerifyDims(const Group& group, const std::string& where, Faults* faults) {
       faults->Add(text, "a lead of ", dim.lead, " leaves no block of ", dim.block, " in ",
                   dim.extent);
       good = false;
+    } else if (dim.repeated < 0 || dim.repeated > dim.extent) {
+      faults->Add(text, dim.repeated, " of its ", dim.extent, " indices cannot be repeated");
+      good = false;
     } else if ((looped >> d & 1) == 0 && dim.block != dim.extent) {
       faults->Add(text, "has no loop, but its block ", dim.block, " is not its extent ",
                   dim.extent);

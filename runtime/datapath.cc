@@ -28,6 +28,13 @@ std::vector<int64_t> LengthsOf(const std::vector<uint8_t>& dims, const Step& ste
 
 bool All(uint16_t mask, uint16_t at) { return (mask & ~unsigned{at}) == 0; }
 
+machine::ArrayExtents ExtentsOf(const ArrayPlan& plan, const Step& step) {
+  return {.groups = ProductOf(plan.groups, step),
+          .pixels = ProductOf(plan.pixels, step),
+          .channels = ProductOf(plan.channels, step),
+          .depth = ProductOf(plan.depth, step)};
+}
+
 struct VectorPoints {
   int64_t full = 1, reduced = 1;
 };
@@ -115,11 +122,31 @@ ContractionDiagonal DiagonalOf(const machine::DiagonalDesc& diagonal, const Step
           .depths = diagonal.depths};
 }
 
-// Of the `issued` multiplications of a step, those with elements that exist.
-int64_t NominalMacs(const machine::DiagonalDesc& diagonal, const Step& step, int64_t issued) {
-  const int64_t channels = step.length[diagonal.channel_dim];
-  const int64_t depths = step.length[diagonal.depth_dim];
-  return issued / (channels * depths) * DiagonalPairs(DiagonalOf(diagonal, step), channels, depths);
+// The step without the indices that another group computes, too.
+Step NominalStep(const Group& group, const Step& step) {
+  Step nominal = step;
+  for (size_t d = 0; d < group.dims.size(); ++d) {
+    const int64_t repeated = group.dims[d].RepeatedIn(step.start[d], step.length[d]);
+    nominal.start[d] += repeated;
+    nominal.length[d] -= repeated;
+  }
+  return nominal;
+}
+
+int64_t MacsOf(const machine::ArrayExtents& e) {
+  return e.groups * e.pixels * e.channels * e.depth;
+}
+
+// The multiplications of a step that are not repeated, with elements that exist.
+int64_t NominalMacs(const Group& group, const ArrayPlan& array, const OperandDesc& weight,
+                    const Step& step) {
+  const Step nominal = NominalStep(group, step);
+  const int64_t macs = MacsOf(ExtentsOf(array, nominal));
+  if (macs == 0 || !weight.diagonal) return macs;
+  const int64_t channels = nominal.length[weight.diagonal->channel_dim];
+  const int64_t depths = nominal.length[weight.diagonal->depth_dim];
+  return macs / (channels * depths) *
+         DiagonalPairs(DiagonalOf(*weight.diagonal, nominal), channels, depths);
 }
 
 bool OnlyCopies(const MicroProgram& program) { return program.ops.size() == 1; }
@@ -153,10 +180,7 @@ Result<Work> Datapath::Array(const Group& group, const GroupPlan& plan,
                              const Instruction& instruction, const Step& step, Counters* counters) {
   const ArrayPlan& array = plan.arrays.at(&instruction);
   const machine::Target& target = program_.target;
-  const machine::ArrayExtents extents = {.groups = ProductOf(array.groups, step),
-                                         .pixels = ProductOf(array.pixels, step),
-                                         .channels = ProductOf(array.channels, step),
-                                         .depth = ProductOf(array.depth, step)};
+  const machine::ArrayExtents extents = ExtentsOf(array, step);
   const bool initialise = All(array.reduction_mask, step.at_first);
   const bool drain = All(array.reduction_mask, step.at_last);
   const OperandDesc& input = group.operands[instruction.operand];
@@ -181,8 +205,8 @@ Result<Work> Datapath::Array(const Group& group, const GroupPlan& plan,
     tally.Read(accumulator.memory, points * ElementBytes(accumulator));
     CountProgram(group, drained, program, instruction.operand5, {points, points}, &tally);
   }
-  const int64_t macs = points * extents.depth;
-  const int64_t nominal = weight.diagonal ? NominalMacs(*weight.diagonal, step, macs) : macs;
+  const int64_t macs = MacsOf(extents);
+  const int64_t nominal = NominalMacs(group, array, weight, step);
   counters->macs_array += nominal;
   counters->macs_issued += macs;
   if (storage_ != nullptr) {
@@ -207,7 +231,8 @@ Result<Work> Datapath::Vector(const Group& group, const GroupPlan& plan,
   CountProgram(group, vector, program, instruction.operand, points, &tally);
   counters->vector_ops += machine::VectorOps(program, vector.full, points.full, points.reduced);
   const int64_t macs = machine::VectorMacs(program, points.full);
-  counters->macs_vector += macs;
+  const VectorPoints nominal = PointsOf(vector, NominalStep(group, step));
+  counters->macs_vector += machine::VectorMacs(program, nominal.full);
   counters->macs_issued += macs;
   if (storage_ != nullptr) {
     RunProgram(group, vector, program, kNone, instruction.operand, step);

@@ -18,6 +18,11 @@ std::vector<int64_t> CostKey(const ir::Nest& nest) {
                               static_cast<int64_t>(nest.operands.size())};
   key.push_back(nest.pass_dimension);
   for (const ir::Dimension& dimension : nest.dimensions) key.push_back(dimension.extent);
+  // What is repeated changes no mapping, but the counters that go with it.
+  for (size_t d = 0; d < nest.dimensions.size(); ++d) {
+    const int64_t repeated = nest.dimensions[d].repeated;
+    if (repeated != 0) key.insert(key.end(), {-3, static_cast<int64_t>(d), repeated});
+  }
   for (const ir::Operand& operand : nest.operands) {
     key.insert(key.end(), {static_cast<int64_t>(operand.cls), static_cast<int64_t>(operand.type),
                            static_cast<int64_t>(operand.ReadType()), operand.is_constant,

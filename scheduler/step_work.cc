@@ -9,29 +9,55 @@
 namespace dla::scheduler {
 namespace {
 
+// Visits the kinds of blocks of dimension d: length, nominal length, at the first and last block?,
+// how many blocks.
+template <typename F>
+void ForEachBlockClass(const ir::Nest& nest, const Mapping& mapping, int d, F visit) {
+  const Blocks all(mapping);
+  const int64_t blocks = all.Count(nest, d);
+  const int64_t repeated = nest.dimensions[At(d)].repeated;
+  const auto single = [&](int64_t index) {
+    const int64_t length = all.Length(nest, d, index);
+    const int64_t skipped = std::clamp<int64_t>(repeated - all.Start(d, index), 0, length);
+    visit(length, length - skipped, index == 0, index == blocks - 1, 1);
+  };
+  single(0);
+  if (blocks > 2) {  // those in between are repeated as a whole, in part (one of them), or not
+    const int64_t length = mapping.block[At(d)], count = blocks - 2;
+    const int64_t skipped = std::clamp<int64_t>(repeated - all.Start(d, 1), 0, length * count);
+    const int64_t whole = skipped / length, part = skipped % length;
+    if (whole > 0) visit(length, 0, false, false, whole);
+    if (part > 0) visit(length, length - part, false, false, 1);
+    const int64_t rest = count - whole - (part > 0 ? 1 : 0);
+    if (rest > 0) visit(length, length, false, false, rest);
+  }
+  if (blocks > 1) single(blocks - 1);
+}
+
 void ForEachStepClass(const ir::Nest& nest, const Mapping& mapping, size_t d, StepClass* step,
                       const std::function<void(const StepClass&)>& visit) {
   if (d == nest.dimensions.size()) {
     visit(*step);
     return;
   }
-  const Blocks all(mapping);
-  const int dimension = static_cast<int>(d);
-  const int64_t blocks = all.Count(nest, dimension);
-  const StepClass before = *step;
-  const auto descend = [&](int64_t length, bool first, bool last, int64_t count) {
-    if (count == 0) return;
-    *step = before;
-    step->lengths[d] = length;
-    if (first) step->first |= uint32_t{1} << d;
-    if (last) step->last |= uint32_t{1} << d;
-    step->count *= count;
-    ForEachStepClass(nest, mapping, d + 1, step, visit);
-  };
-  descend(all.Length(nest, dimension, 0), true, blocks == 1, 1);
-  descend(mapping.block[d], false, false, std::max<int64_t>(blocks - 2, 0));
-  if (blocks > 1) descend(all.Length(nest, dimension, blocks - 1), false, true, 1);
-  *step = before;
+  const uint32_t bit = uint32_t{1} << d, at_first = step->first, at_last = step->last;
+  const int64_t before = step->count;
+  ForEachBlockClass(nest, mapping, static_cast<int>(d),
+                    [&](int64_t length, int64_t nominal, bool first, bool last, int64_t count) {
+                      step->lengths[d] = length;
+                      step->nominal[d] = nominal;
+                      step->first = first ? at_first | bit : at_first;
+                      step->last = last ? at_last | bit : at_last;
+                      step->count = before * count;
+                      ForEachStepClass(nest, mapping, d + 1, step, visit);
+                    });
+  step->first = at_first;
+  step->last = at_last;
+  step->count = before;
+}
+
+int64_t MacsOf(const machine::ArrayExtents& e) {
+  return e.groups * e.pixels * e.channels * e.depth;
 }
 
 }  // namespace
@@ -40,6 +66,7 @@ void ForEachStepClass(const ir::Nest& nest, const Mapping& mapping,
                       const std::function<void(const StepClass&)>& visit) {
   StepClass step;
   step.lengths.resize(nest.dimensions.size(), 1);
+  step.nominal = step.lengths;
   ForEachStepClass(nest, mapping, 0, &step, visit);
 }
 
@@ -72,7 +99,10 @@ StepWork::StepWork(const ir::Nest& nest, const Mapping& mapping, const machine::
 
 int64_t StepWork::Cycles(std::span<const int64_t> lengths, uint32_t first, uint32_t last) const {
   StepClass step = {.first = first, .last = last};
-  if (limited_) step.lengths.assign(lengths.begin(), lengths.end());
+  if (limited_) {
+    step.lengths.assign(lengths.begin(), lengths.end());
+    step.nominal = step.lengths;  // takes the time of any other
+  }
   int64_t cycles = 0;
   if (nest_.anchor == ir::Anchor::kContraction) {
     const int64_t array = machine::ArrayCycles(target_.array, rate_, ExtentsOf(nest_, lengths));
@@ -116,9 +146,8 @@ void StepWork::CountArray(const StepClass& step, machine::Counters* counters) co
     Read(nest_.bias, step.count * Points(DependenceMask(nest_, nest_.bias), step.lengths),
          counters);
   }
-  const int64_t macs = e.groups * e.pixels * e.channels * e.depth * step.count;
-  counters->macs_array += macs;
-  counters->macs_issued += macs;
+  counters->macs_array += step.count * MacsOf(ExtentsOf(nest_, step.nominal));
+  counters->macs_issued += step.count * MacsOf(e);
   const bool free_drain =
       !work_.vector.empty() || (DrainsInPlace(nest_, mapping_) &&
                                 nest_.operands.back().type == AccumulatorType(nest_, target_));
@@ -141,9 +170,9 @@ void StepWork::CountVector(const StepClass& step, const VectorWork& work,
   Write(work.output, step.count * (work.shape.full.back() ? full : reduced), counters);
   counters->vector_ops +=
       step.count * machine::VectorOps(work.program, work.shape.full, full, reduced);
-  const int64_t macs = step.count * machine::VectorMacs(work.program, full);
-  counters->macs_vector += macs;
-  counters->macs_issued += macs;
+  const int64_t nominal = Points(work.shape.full_dims, step.nominal);
+  counters->macs_vector += step.count * machine::VectorMacs(work.program, nominal);
+  counters->macs_issued += step.count * machine::VectorMacs(work.program, full);
 }
 
 }  // namespace dla::scheduler

@@ -14,10 +14,11 @@
 
 namespace dla::scheduler {
 
-// One kind of step: the lengths of all dimensions, which of them are at their first and last block,
-// and how many steps are of this kind.
+// One kind of step: the lengths of all dimensions and what is nominal of them (the indices that are
+// not repeated), which dimensions are at their first and last block, and how many steps are of this
+// kind.
 struct StepClass {
-  std::vector<int64_t> lengths;
+  std::vector<int64_t> lengths, nominal;
   uint32_t first = 0, last = 0;
   int64_t count = 1;
 };

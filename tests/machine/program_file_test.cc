@@ -183,15 +183,15 @@ TEST(ProgramFile, MessagesNameTheSectionAndTheReason) {
   EXPECT_EQ(Refusal({'D', 'L', 'A', '2'}),
             "m.bin: is no compiled program (it does not begin with 'DLA1')");
   std::vector<uint8_t> b = bytes;
-  b[4] = 7;
+  b[4] = 8;
   EXPECT_EQ(
       Refusal(b),
-      "m.bin: has format version 7.0; this version reads 6.0 to 6.0; compile the model again");
+      "m.bin: has format version 8.0; this version reads 7.0 to 7.0; compile the model again");
   b = bytes;
   b[6] = 1;
   EXPECT_EQ(
       Refusal(b),
-      "m.bin: has format version 6.1; this version reads 6.0 to 6.0; compile the model again");
+      "m.bin: has format version 7.1; this version reads 7.0 to 7.0; compile the model again");
   b = bytes;
   b[40] ^= 1;
   EXPECT_EQ(Refusal(b), "m.bin: the header's CRC is wrong: the file is damaged");
