@@ -173,9 +173,8 @@ class ProgramEmitter {
       return desc;
     }
     const bool packed = scheduler::IsPackedWeight(group.nest, o);
-    const int region =
-        packed ? scheduler::FindRegion(schedule_, scheduler::DramKind::kPackedWeight, root, g)
-               : scheduler::FindValueRegion(schedule_, root);
+    const int region = packed ? scheduler::FindPackedWeight(schedule_, g)
+                              : scheduler::FindValueRegion(schedule_, root);
     DLA_CHECK(region >= 0, "no region for '", desc.value, "'");
     desc.dram_layout = packed ? machine::DramLayout::kPacked : machine::DramLayout::kStrided;
     desc.region = static_cast<uint32_t>(region);
@@ -232,7 +231,7 @@ class ProgramEmitter {
     desc.pad_value = 0;
     desc.read_as = std::nullopt;
     desc.once = place.once;
-    group->dims.push_back({Concat("whole ", o), elements, elements, 0});
+    group->dims.push_back({Concat("whole ", o), elements, elements});
     group->operands.push_back(std::move(desc));
   }
 

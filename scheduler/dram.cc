@@ -33,6 +33,28 @@ int SpaceOf(DramKind kind) {
 }
 constexpr int kTemporarySpace = 3;
 
+// Do the two groups pack their weights (codegen/pack.h) to the same bytes?
+bool PackAlike(const ScheduledGroup& a, const ScheduledGroup& b) {
+  constexpr int kWeight = ir::Nest::kWeight;
+  const ir::Operand& w = a.nest.operands[kWeight];
+  const ir::Operand& v = b.nest.operands[kWeight];
+  bool alike = w.base == v.base && w.type == v.type && w.axes.size() == v.axes.size() &&
+               !w.diagonal && !v.diagonal;
+  for (size_t i = 0; i < w.axes.size() && alike; ++i) {
+    const ir::Axis &x = w.axes[i], &y = v.axes[i];
+    alike = x.bound == y.bound && x.stride == y.stride && x.terms.size() == y.terms.size();
+    for (size_t t = 0; t < x.terms.size() && alike; ++t) {
+      const int d = x.terms[t].dimension, e = y.terms[t].dimension;
+      alike = a.mapping.block[At(d)] == b.mapping.block[At(e)];
+      for (const auto& [one, other] : {std::pair(ir::Nest::kInput, ir::Nest::kInput),
+                                       std::pair(a.nest.output(), b.nest.output())}) {
+        alike = alike && a.nest.DependsOn(one, d) == b.nest.DependsOn(other, e);
+      }
+    }
+  }
+  return alike;
+}
+
 class DramLayout {
  public:
   explicit DramLayout(Schedule* schedule) : graph_(schedule->graph), schedule_(*schedule) {}
@@ -87,7 +109,7 @@ class DramLayout {
       if (StaysOnChip(group.mapping.operands[At(o)]) || is_local) continue;
       const ir::ValueId root = graph_.values[At(group.nest.operands[At(o)].value)].storage.root;
       if (IsPackedWeight(group.nest, o) && !group.mapping.operands[At(o)].resident) {
-        AddOwn(g, DramKind::kPackedWeight, root, DenseBytes(group.nest.operands[At(o)]));
+        AddPackedWeight(g, root, DenseBytes(group.nest.operands[At(o)]));
       } else {
         const bool constant = graph_.values[At(root)].constant != nullptr;
         AddValue(root, constant ? DramKind::kConstant : DramKind::kTemporary, g, g + 1);
@@ -99,6 +121,12 @@ class DramLayout {
       sums.type = AccumulatorType(group.nest, schedule_.target);
       AddOwn(g, DramKind::kSpill, ir::kNoValue, DenseBytes(sums));
     }
+  }
+
+  void AddPackedWeight(int g, ir::ValueId root, int64_t bytes) {
+    const int known = FindPackedWeight(schedule_, g);
+    if (known < 0) return AddOwn(g, DramKind::kPackedWeight, root, bytes);
+    schedule_.regions[At(known)].end_group = CascadeOf(schedule_, g).end;
   }
 
   void AddOwn(int g, DramKind kind, ir::ValueId root, int64_t bytes) {
@@ -154,6 +182,18 @@ int64_t DramFootprint(const Schedule& schedule) {
   int64_t footprint = 0;
   for (const int64_t end : ends) footprint += RoundUp(end, kRegionAlignBytes);
   return footprint;
+}
+
+int FindPackedWeight(const Schedule& schedule, int group) {
+  const ScheduledGroup& wanted = schedule.groups[At(group)];
+  const ir::ValueId root = RootOf(schedule.graph, wanted.nest.operands[ir::Nest::kWeight]);
+  for (size_t r = 0; r < schedule.regions.size(); ++r) {
+    const DramRegion& region = schedule.regions[r];
+    if (region.kind != DramKind::kPackedWeight || region.root != root) continue;
+    const ScheduledGroup& packed = schedule.groups[At(region.group)];
+    if (region.group == group || PackAlike(packed, wanted)) return static_cast<int>(r);
+  }
+  return -1;
 }
 
 bool IsPackedWeight(const ir::Nest& nest, int operand) {

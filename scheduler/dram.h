@@ -21,4 +21,8 @@ int64_t DramFootprint(const Schedule& schedule);
 // Weights that are packed in tile order: the constant second operand of a contraction.
 bool IsPackedWeight(const ir::Nest& nest, int operand);
 
+// The region of the group's packed weight; -1: none. Groups that pack the same weight in the same
+// way share one.
+int FindPackedWeight(const Schedule& schedule, int group);
+
 }  // namespace dla::scheduler

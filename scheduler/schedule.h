@@ -63,7 +63,7 @@ struct DramRegion {
   DramKind kind = DramKind::kTemporary;
   std::string name;
   ir::ValueId root = ir::kNoValue;  // the value (for a packed weight: the weight)
-  int group = -1;                   // kPackedWeight, kSpill
+  int group = -1;                   // kSpill, kPackedWeight: of several that share it, the first
   int64_t address = 0;
   int64_t bytes = 0;
   int first_group = 0;  // half-open interval of groups in which it is in use
