@@ -108,6 +108,10 @@ void Describe(CLI::App* app, Options* o) {
   app->add_option("--cascades", o->cascades,
                   "chains of groups as one loop over stripes: on (default) or off")
       ->type_name("on|off");
+  app->add_option("--slices", o->slices,
+                  "where cascades may be: chains of groups in slices that overlap by what windows "
+                  "reach: on (default) or off")
+      ->type_name("on|off");
   DescribePrefetch(app, o);
   app->add_option("--order", o->order,
                   "of groups: graph (as the model has them) or best (default, by cost among those "
@@ -235,6 +239,7 @@ Result<scheduler::ScheduleOptions> ScheduleOptionsOf(const Options& o) {
                                                 scheduler::ParseResidencyPolicy(o.residency),
                                                 "none, one-step, onsram, best, exact or infinite"));
   DLA_ASSIGN_OR_RETURN(options.cascades, IsOn("--cascades", o.cascades));
+  DLA_ASSIGN_OR_RETURN(options.slices, IsOn("--slices", o.slices));
   DLA_ASSIGN_OR_RETURN(options.prefetch, IsOn("--prefetch", o.prefetch));
   DLA_ASSIGN_OR_RETURN(options.order, OneOf("--order", o.order, scheduler::ParseOrderRule(o.order),
                                             "graph or best"));

@@ -19,7 +19,7 @@ struct Options {
   std::string target = "edge32";
   std::vector<std::string> memories, dims, shapes, consts;
   std::string optimize = "balanced", residency = "best", fuse = "on", place = "exact",
-              cascades = "on", prefetch = "on", order = "best";
+              cascades = "on", slices = "on", prefetch = "on", order = "best";
   std::string precision = "f32";
   std::string pins, plan_problem, schedule, use_schedule, report, dump_dir, stop_after,
       print_target, explain;

@@ -12,6 +12,14 @@ size_t At(int i) { return static_cast<size_t>(i); }
 // Up to so many lines, stripes of every height are tried.
 constexpr int64_t kFewLines = 16;
 
+int64_t LinesOf(const ir::Nest& nest) {
+  int64_t lines = 0;
+  for (const ir::Dimension& d : nest.dimensions) {
+    if (d.name == "E") lines = d.extent;
+  }
+  return lines;
+}
+
 class Chooser {
  public:
   explicit Chooser(const CascadeChoice& choice) : choice_(choice) {}
@@ -102,29 +110,16 @@ class Chooser {
     return across;
   }
 
-  // Heights of stripes, the highest first: all of few lines, else those that part the lines evenly.
-  static std::vector<int64_t> HeightsOf(int64_t extent) {
-    std::vector<int64_t> heights;
-    for (int64_t count = 2; count <= extent; ++count) {
-      const int64_t lines = extent <= kFewLines ? extent + 1 - count : CeilDiv(extent, count);
-      if (heights.empty() || heights.back() != lines) heights.push_back(lines);
-    }
-    return heights;
-  }
-
   // The stripes at which the cascade costs least, and that cost.
   double BestLines(Segment* segment) const {
     constexpr int kFitting = 3;  // that are compared, where there are many lines
-    int64_t extent = 0;
-    for (const ir::Dimension& d : choice_.nests[At(segment->groups.end - 1)].dimensions) {
-      if (d.name == "E") extent = d.extent;
-    }
+    const ir::Nest& last = choice_.nests[At(segment->groups.end - 1)];
     const std::vector<Held> held = HeldAcross(segment->groups);
     double best = kImpossible;
     Segment tried = *segment;
     int fitting = 0;
-    const bool is_few = extent <= kFewLines;
-    for (const int64_t lines : HeightsOf(extent)) {
+    const bool is_few = LinesOf(last) <= kFewLines;
+    for (const int64_t lines : HeightsOf(last)) {
       tried.lines = lines;
       const double cost = choice_.cascade_cost(tried, held);
       if (cost == kImpossible) continue;
@@ -140,6 +135,16 @@ class Chooser {
 };
 
 }  // namespace
+
+std::vector<int64_t> HeightsOf(const ir::Nest& last) {
+  std::vector<int64_t> heights;
+  const int64_t extent = LinesOf(last);
+  for (int64_t count = 2; count <= extent; ++count) {
+    const int64_t lines = extent <= kFewLines ? extent + 1 - count : CeilDiv(extent, count);
+    if (heights.empty() || heights.back() != lines) heights.push_back(lines);
+  }
+  return heights;
+}
 
 Result<std::vector<Segment>> SplitIntoSegments(std::vector<Segment> cascades, int groups) {
   std::sort(cascades.begin(), cascades.end(),

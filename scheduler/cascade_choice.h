@@ -58,6 +58,10 @@ struct CascadeChoice {
   std::function<bool(int group, std::span<const Held>)> moves_again;
 };
 
+// Heights of stripes of the last group of a chain, the highest first: all of few lines, else those
+// that part the lines evenly.
+std::vector<int64_t> HeightsOf(const ir::Nest& last);
+
 // The cascades of the partition into cascades and single groups that costs least while what is held
 // stays as it is: dynamic programming over the ends of cascades. Values that are held only within a
 // cascade are no longer.

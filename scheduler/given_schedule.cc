@@ -65,6 +65,21 @@ Result<GivenCascade> ParseCascade(const Json& json) {
   return cascade;
 }
 
+Result<Slicing> ParseSlicing(const Json& json) {
+  if (!json.is_object() || !json.contains("groups") || !json["groups"].is_array() ||
+      !json.contains("dimension") || !json["dimension"].is_string() || !json.contains("count") ||
+      !json["count"].is_number_integer()) {
+    return Malformed("an entry needs 'groups', 'dimension' and 'count'");
+  }
+  Slicing slicing = {.dimension = json["dimension"].get<std::string>(),
+                     .count = json["count"].get<int64_t>()};
+  for (const Json& group : json["groups"]) {
+    if (!group.is_string()) return Malformed("groups: the name of a group expected");
+    slicing.groups.push_back(group.get<std::string>());
+  }
+  return slicing;
+}
+
 void ParseLife(const Json& json, GivenValue* value) {
   const auto number = [&](const char* key) {
     return json.contains(key) && json[key].is_number_integer() ? json[key].get<int>() : -1;
@@ -278,6 +293,14 @@ Result<GivenSchedule> ParseGivenSchedule(std::string_view text) {
       Result<GivenMapping> mapping = ParseMapping(group["mapping"]);
       if (!mapping.ok()) return mapping.status().At("group '" + name + "': mapping");
       given.groups[name] = std::move(*mapping);
+    }
+  }
+  if (json.contains("slices")) {
+    if (!json["slices"].is_array()) return Malformed("slices: is not a list");
+    for (const Json& entry : json["slices"]) {
+      Result<Slicing> slicing = ParseSlicing(entry);
+      if (!slicing.ok()) return slicing.status().At("slices");
+      given.slicings.push_back(std::move(*slicing));
     }
   }
   if (json.contains("values")) {

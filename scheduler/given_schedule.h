@@ -1,10 +1,11 @@
 // A schedule that the user gives (`--use-schedule`): read from schedule.json, whole or partial.
 //
-// If it has `cascades`, exactly these groups run as loops over stripes, whatever their mappings in
-// the file. Groups are found by name. A group that is listed with a mapping gets it; all others are
-// searched. Groups run in the order of the file, if it lists all of them. If the file has `values`,
-// exactly these stay on chip; if it has none, residency is planned as usual. Everything else in the
-// file (predictions, addresses) is ignored: it follows from these.
+// If it has `slices`, these chains of groups are cut into slices first, which the rest of the file
+// names. If it has `cascades`, exactly these groups run as loops over stripes, whatever their
+// mappings in the file. Groups are found by name. A group that is listed with a mapping gets it;
+// all others are searched. Groups run in the order of the file, if it lists all of them. If the
+// file has `values`, exactly these stay on chip; if it has none, residency is planned as usual.
+// Everything else in the file (predictions, addresses) is ignored: it follows from these.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +18,7 @@
 #include "ir/nest.h"
 #include "machine/target.h"
 #include "scheduler/mapping.h"
+#include "scheduler/slices.h"
 #include "scheduler/through.h"
 #include "support/status.h"
 
@@ -51,6 +53,7 @@ struct GivenSchedule {
   std::optional<std::vector<GivenValue>> values;  // none: residency is planned
   // None: chosen, unless `values` is given.
   std::optional<std::vector<GivenCascade>> cascades;
+  std::vector<Slicing> slicings;  // exactly these chains are cut, in this order
 };
 
 // kMalformed with the place in the file.

@@ -17,6 +17,7 @@
 #include "scheduler/objective.h"
 #include "scheduler/residency_problem.h"
 #include "scheduler/search.h"
+#include "scheduler/slices.h"
 #include "scheduler/through.h"
 
 namespace dla::scheduler {
@@ -129,6 +130,7 @@ struct OrderSummary {
 
 struct Schedule {
   ir::Graph graph;  // node g is group g: in the order in which they run
+  std::vector<Slicing> slicings;  // that made this graph out of the passes' one, in order
   machine::Target target;
   Objective objective = Objective::kBalanced;
   SearchOptions search;

@@ -26,6 +26,11 @@ class Writer {
     json["target"] = schedule_.target.name;
     json["optimize"] = ObjectiveName(schedule_.objective);
     json["buffers"] = BufferRuleName(schedule_.search.buffers);
+    json["slices"] = Json::array();
+    for (const Slicing& slicing : schedule_.slicings) {
+      json["slices"].push_back(
+          {{"groups", slicing.groups}, {"dimension", slicing.dimension}, {"count", slicing.count}});
+    }
     json["groups"] = Json::array();
     for (const ScheduledGroup& group : schedule_.groups) json["groups"].push_back(GroupOf(group));
     json["cascades"] = Json::array();
@@ -145,7 +150,10 @@ class Writer {
     static constexpr const char* kAnchors[] = {"contraction", "vector", "move"};
     Json json;
     json["anchor"] = kAnchors[static_cast<size_t>(nest.anchor)];
-    for (const ir::Dimension& d : nest.dimensions) json["dimensions"][d.name] = d.extent;
+    for (const ir::Dimension& d : nest.dimensions) {
+      json["dimensions"][d.name] = d.extent;
+      if (d.repeated != 0) json["repeated"][d.name] = d.repeated;
+    }
     if (nest.anchor == ir::Anchor::kContraction) {
       const int64_t packed = ir::ZeroFactor(nest.operands[ir::Nest::kWeight], nest);
       if (packed > 1) json["packed_groups"] = packed;

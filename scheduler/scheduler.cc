@@ -19,6 +19,8 @@
 #include "scheduler/predict.h"
 #include "scheduler/residency.h"
 #include "scheduler/searcher.h"
+#include "scheduler/slice_choice.h"
+#include "scheduler/slices.h"
 #include "scheduler/traffic_bound.h"
 #include "scheduler/transfers.h"
 #include "scheduler/work.h"
@@ -282,31 +284,86 @@ Result<Schedule> ScheduleInOrder(const ir::Graph& graph, const std::vector<ir::N
   }
 }
 
-// Schedules in several orders of the groups; the cheapest is kept, of equals the first.
-class OrderTrial {
- public:
-  OrderTrial(const ir::Graph& graph, const std::vector<ir::Nest>& nests,
-             const ScheduleOptions& options, Searcher* searcher)
-      : graph_(graph), nests_(nests), options_(options), searcher_(*searcher) {}
+GroupGraph Ordered(const GroupGraph& groups, const std::vector<int>& order) {
+  GroupGraph ordered = {.graph = groups.graph, .nests = InOrder(groups.nests, order)};
+  ordered.graph.nodes = InOrder(groups.graph.nodes, order);
+  return ordered;
+}
 
-  // An order other than the first may fail: then it is none.
-  Status Try(const std::vector<int>& order) {
-    const Status status = TryFrom(nullptr, order);
-    return tried_.empty() ? status : Status();
+// Cut into slices and ordered as the schedule has it.
+Result<GroupGraph> AsGiven(GroupGraph groups, const GivenSchedule& given,
+                           const machine::Target& target) {
+  for (const Slicing& slicing : given.slicings) {
+    Result<GroupGraph> sliced = Slice(groups, slicing);
+    if (!sliced.ok()) return sliced.status().At("slices");
+    groups = std::move(*sliced);
+  }
+  const OrderProblem problem = OrderProblemOf(groups.graph, groups.nests, target);
+  DLA_ASSIGN_OR_RETURN(const std::vector<int> order, GivenOrder(groups.graph, problem, given));
+  return Ordered(groups, order);
+}
+
+// Schedules of the groups in several orders and slices; the cheapest is kept, of equals the first.
+class Trial {
+ public:
+  Trial(const ScheduleOptions& options, Searcher* searcher)
+      : options_(options), searcher_(*searcher) {}
+
+  const Schedule& best() const { return best_; }
+
+  // The groups in their order, as `start` has them, if not null. What each group costs.
+  Result<std::vector<double>> Try(const GroupGraph& groups, const std::vector<Slicing>& slicings,
+                                  const GivenSchedule* start) {
+    Result<Schedule> schedule =
+        ScheduleInOrder(groups.graph, groups.nests, options_, start, &searcher_);
+    if (!schedule.ok()) return schedule.status();
+    schedule->slicings = slicings;
+    std::vector<double> costs;
+    for (const ScheduledGroup& group : schedule->groups) costs.push_back(CostOf(group, *schedule));
+    if (best_.groups.empty() || TotalCost(*schedule) < TotalCost(best_)) {
+      best_ = std::move(*schedule);
+    }
+    return costs;
   }
 
-  // With the cascades and residents of `start`; if they are impossible here, that is told.
-  void TryStart(const GivenSchedule& start, const std::vector<int>& order) {
-    const Status status = TryFrom(&start, order);
-    if (!status.ok()) warnings_.push_back(status.At("--start-from is left out").message());
+  // An order other than the first may fail: then it is none.
+  Status TryOrder(const GroupGraph& groups, const std::vector<int>& order) {
+    const Result<std::vector<double>> costs = Try(Ordered(groups, order), {}, nullptr);
+    if (!costs.ok()) return tried_.empty() ? costs.status() : Status();
+    tried_.push_back({.order = order, .cost = std::vector<double>(order.size())});
+    for (size_t i = 0; i < order.size(); ++i) tried_.back().cost[At(order[i])] = (*costs)[i];
+    return Status();
   }
 
   const std::vector<TriedOrder>& tried() const { return tried_; }
 
+  // With the slices, order, cascades and residents of `start`; if they are impossible here, that is
+  // told.
+  void TryStart(const GroupGraph& groups, const GivenSchedule& start) {
+    const Result<GroupGraph> given = AsGiven(groups, start, searcher_.target());
+    Status status = given.status();
+    if (given.ok()) status = Try(*given, start.slicings, &start).status();
+    if (!status.ok()) warnings_.push_back(status.At("--start-from is left out").message());
+  }
+
+  // The best schedule so far with chains cut into slices where that looks cheaper: all of them, and
+  // if that is no gain, one at a time.
+  void TrySlices() {
+    const GroupGraph groups = {.graph = best_.graph, .nests = NestsOf(best_)};
+    const std::vector<Slicing> slicings = ChooseSlices(best_);
+    if (slicings.empty() || TrySliced(groups, slicings)) return;
+    constexpr size_t kMost = 3;
+    for (size_t i = 0; slicings.size() > 1 && i < std::min(kMost, slicings.size()); ++i) {
+      if (TrySliced(groups, {slicings[i]})) return;
+    }
+  }
+
   // The best schedule, with all that follows from it.
   Result<Schedule> Finish(const OrderProblem& problem) {
-    best_.order = {.peak_bytes = LiveBytesOf(problem, best_order_).peak,
-                   .graph_peak_bytes = LiveBytesOf(problem, GraphOrder(nests_.size())).peak};
+    const OrderProblem sliced = OrderProblemOf(best_.graph, NestsOf(best_), best_.target);
+    best_.order = {
+        .peak_bytes = LiveBytesOf(sliced, GraphOrder(best_.groups.size())).peak,
+        .graph_peak_bytes = LiveBytesOf(problem, GraphOrder(problem.before.size())).peak};
     best_.residency.bound = BoundTraffic(best_, options_.prefetch);
     DLA_RETURN_IF_ERROR(LayOutDram(&best_));
     const std::string faults = VerifySchedule(best_);
@@ -316,60 +373,54 @@ class OrderTrial {
   }
 
  private:
-  Status TryFrom(const GivenSchedule* start, const std::vector<int>& order) {
-    ir::Graph ordered = graph_;
-    ordered.nodes = InOrder(graph_.nodes, order);
-    Result<Schedule> schedule =
-        ScheduleInOrder(ordered, InOrder(nests_, order), options_, start, &searcher_);
-    if (!schedule.ok()) return schedule.status();
-    if (start == nullptr) {
-      tried_.push_back({.order = order, .cost = std::vector<double>(order.size())});
-      for (size_t i = 0; i < order.size(); ++i) {
-        tried_.back().cost[At(order[i])] = CostOf(schedule->groups[i], *schedule);
-      }
+  // Is that the best now?
+  bool TrySliced(GroupGraph groups, const std::vector<Slicing>& slicings) {
+    for (const Slicing& slicing : slicings) {
+      Result<GroupGraph> sliced = Slice(groups, slicing);
+      DLA_CHECK(sliced.ok(), "chosen slices: ", sliced.status().message());
+      groups = std::move(*sliced);
     }
-    if (!best_order_.empty() && TotalCost(*schedule) >= TotalCost(best_)) return Status();
-    best_ = std::move(*schedule);
-    best_order_ = order;
-    return Status();
+    return Try(groups, slicings, nullptr).ok() && best_.slicings.size() == slicings.size();
   }
 
-  const ir::Graph& graph_;
-  const std::vector<ir::Nest>& nests_;
   const ScheduleOptions& options_;
   Searcher& searcher_;
   std::vector<TriedOrder> tried_;
   Schedule best_;
-  std::vector<int> best_order_;
   std::vector<std::string> warnings_;
 };
+
+// Slices are chosen where cascades may be, of values that nobody has pinned.
+bool MaySlice(const ScheduleOptions& options) {
+  const bool chooses = options.residency == ResidencyPolicy::kBest ||
+                       options.residency == ResidencyPolicy::kInfinite;
+  return options.slices && options.cascades && chooses && options.pins == nullptr &&
+         options.inferences == 1 && options.search.buffers == BufferRule::kBest;
+}
 
 Result<Schedule> ScheduleOn(const machine::Target& target, const ir::Graph& graph,
                             const ScheduleOptions& options) {
   Searcher searcher(target, options.objective, options.search, options.cache);
-  DLA_ASSIGN_OR_RETURN(const std::vector<ir::Nest> nests,
-                       BuildNests(graph, options.multiply, &searcher));
-  const OrderProblem problem = OrderProblemOf(graph, nests, target);
-  OrderTrial trial(graph, nests, options, &searcher);
+  GroupGraph groups = {.graph = graph};
+  DLA_ASSIGN_OR_RETURN(groups.nests, BuildNests(graph, options.multiply, &searcher));
+  const OrderProblem problem = OrderProblemOf(graph, groups.nests, target);
+  Trial trial(options, &searcher);
   if (options.given != nullptr) {
-    DLA_ASSIGN_OR_RETURN(const std::vector<int> order, GivenOrder(graph, problem, *options.given));
-    DLA_RETURN_IF_ERROR(trial.Try(order));
+    DLA_ASSIGN_OR_RETURN(const GroupGraph given, AsGiven(groups, *options.given, target));
+    DLA_RETURN_IF_ERROR(trial.Try(given, options.given->slicings, nullptr).status());
     return trial.Finish(problem);
   }
-  DLA_RETURN_IF_ERROR(trial.Try(GraphOrder(nests.size())));
-  for (const GivenSchedule* start : options.starts) {
-    DLA_ASSIGN_OR_RETURN(const std::vector<int> order, GivenOrder(graph, problem, *start));
-    trial.TryStart(*start, order);
-  }
+  DLA_RETURN_IF_ERROR(trial.TryOrder(groups, GraphOrder(groups.nests.size())));
+  for (const GivenSchedule* start : options.starts) trial.TryStart(groups, *start);
   // Where nothing stays on chip, any order is as good as the graph's.
-  if (options.order == OrderRule::kGraph || options.residency == ResidencyPolicy::kNone) {
-    return trial.Finish(problem);
+  if (options.order == OrderRule::kBest && options.residency != ResidencyPolicy::kNone) {
+    for (const std::vector<int>& order : OrdersToTry(problem)) {
+      DLA_RETURN_IF_ERROR(trial.TryOrder(groups, order));
+    }
+    const std::optional<std::vector<int>> mixed = MixOrders(problem, trial.tried());
+    if (mixed) DLA_RETURN_IF_ERROR(trial.TryOrder(groups, *mixed));
   }
-  for (const std::vector<int>& order : OrdersToTry(problem)) {
-    DLA_RETURN_IF_ERROR(trial.Try(order));
-  }
-  const std::optional<std::vector<int>> mixed = MixOrders(problem, trial.tried());
-  if (mixed) DLA_RETURN_IF_ERROR(trial.Try(*mixed));
+  if (MaySlice(options)) trial.TrySlices();
   return trial.Finish(problem);
 }
 

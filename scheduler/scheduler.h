@@ -29,6 +29,8 @@ struct ScheduleOptions {
   // How many inferences follow one another: with more than one, constants may stay on chip from the
   // first on, where the mean costs less.
   int64_t inferences = 1;
+  // --slices: chains may be cut into slices (slices.h) where residency may choose cascades.
+  bool slices = true;
   bool prefetch = true;  // groups may overlap (overlap.h)
   // --order: the graph's, or what is cheaper (order.h). A given schedule names its own.
   OrderRule order = OrderRule::kBest;

@@ -185,13 +185,15 @@ class Chain {
   bool IsStriped(int g) const {
     const ir::Nest& nest = NestOf(g);
     const int d = Member(g).stripe.dimension;
-    const ir::ValueId root = RootOf(graph_, nest.operands.back());
     for (const ir::Operand& operand : nest.operands) {
       if (operand.gather) return false;
     }
-    return nest.anchor != ir::Anchor::kMove && nest.phases.empty() && nest.pass_dimension < 0 &&
-           !nest.IsReduction(d) && (nest.reduce_mask >> d & 1u) == 0 &&
-           flows_.at(root).writers.size() == 1 && nest.operands.back().base == 0;
+    // What lies in a ring is all that its maker makes; the last group's output may be a part.
+    const ir::ValueId root = RootOf(graph_, nest.operands.back());
+    const bool is_all = flows_.at(root).writers.size() == 1 && nest.operands.back().base == 0;
+    return (is_all || g == geometry_.end_group - 1) && nest.anchor != ir::Anchor::kMove &&
+           nest.phases.empty() && nest.pass_dimension < 0 && !nest.IsReduction(d) &&
+           (nest.reduce_mask >> d & 1u) == 0;
   }
 
   // Where the first stripe has everything there is but one.

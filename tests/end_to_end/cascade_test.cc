@@ -9,7 +9,7 @@
 #include "scheduler/residency.h"
 #include "scheduler/schedule_json.h"
 #include "tests/end_to_end/compile_run.h"
-#include "tests/ir/graph_builder.h"
+#include "tests/end_to_end/random_chain.h"
 
 namespace dla::testing {
 namespace {
@@ -18,102 +18,6 @@ using ir::GraphBuilder;
 using ir::Pattern;
 using ir::Shape;
 using ir::ValueId;
-
-// Convolutions (dense, grouped, depth-wise), pooling, residual additions and forks: two branches
-// with windows of their own that read the same value and are added.
-class RandomChain {
- public:
-  explicit RandomChain(std::mt19937* random) : random_(*random) {}
-
-  ir::Graph Make() {
-    ValueId x = builder_.Input("x", {1, Pick(1, 6), Pick(7, 24), Pick(3, 12)});
-    std::vector<ValueId> values = {x};
-    const int64_t count = Pick(2, 7);
-    for (int64_t i = 0; i < count; ++i) {
-      const std::string name = "n" + std::to_string(i);
-      const Shape shape = ShapeOf(x);
-      if (shape[2] < 4 || shape[3] < 2) break;
-      x = Pick(0, 3) == 0   ? Fork(name, x, shape)
-          : Pick(0, 5) == 0 ? Pool(name, x)
-                            : Conv(name, x, shape);
-      for (const ValueId other : values) {
-        if (ShapeOf(other) == ShapeOf(x) && Pick(0, 1) == 0) {
-          x = builder_.Node("Add", name + ".add", {x, other});
-          break;
-        }
-      }
-      if (Pick(0, 1) == 0) x = builder_.Node("Relu", name + ".relu", {x});
-      values.push_back(x);
-    }
-    std::vector<ValueId> outputs = {x};
-    const ValueId other =
-        values[static_cast<size_t>(Pick(1, static_cast<int64_t>(values.size()) - 1))];
-    if (Pick(0, 2) == 0 && other != x) outputs.push_back(other);
-    return builder_.Build(outputs);
-  }
-
-  int64_t Pick(int64_t low, int64_t high) {
-    return low + static_cast<int64_t>(random_() % static_cast<uint64_t>(high - low + 1));
-  }
-
- private:
-  Shape ShapeOf(ValueId id) { return builder_.Build({}).values[static_cast<size_t>(id)].shape; }
-
-  ValueId Pool(const std::string& name, ValueId x) {
-    const int64_t k = Pick(2, 3);
-    return builder_.Node("MaxPool", name, {x},
-                         {{"kernel_shape", Shape{k, k}},
-                          {"strides", Shape{Pick(1, 2), 1}},
-                          {"pads", Shape{k - 2, k - 2, 1, 1}}});
-  }
-
-  // Branches of one to three windows: they read the same lines of x at different times.
-  ValueId Fork(const std::string& name, ValueId x, const Shape& shape) {
-    const int64_t stride = Pick(1, 2);
-    const auto branch = [&](const std::string& side) {
-      ValueId y = Same(name + side, x, shape[1], stride);
-      for (int64_t more = Pick(0, 2); more > 0; --more) {
-        y = Same(Concat(name, side, more), y, shape[1], 1);
-      }
-      return y;
-    };
-    const ValueId a = branch(".a");
-    return builder_.Node("Add", name + ".join", {a, branch(".b")});
-  }
-
-  // As many channels as x has, ceil(H / stride) lines.
-  ValueId Same(const std::string& name, ValueId x, int64_t c, int64_t stride) {
-    const int64_t k = Pick(1, 5);
-    const ir::AttributeMap window = {{"kernel_shape", Shape{k, 1}},
-                                     {"strides", Shape{stride, 1}},
-                                     {"auto_pad", std::string("SAME_UPPER")}};
-    if (Pick(0, 1) == 0) return builder_.Node("MaxPool", name, {x}, window);
-    const ValueId w = builder_.Floats(name + ".w", {c, c, k, 1}, Pattern(c * c * k));
-    return builder_.Node("Conv", name, {x, w}, window);
-  }
-
-  ValueId Conv(const std::string& name, ValueId x, const Shape& shape) {
-    const int64_t form = Pick(0, 3);
-    const int64_t groups = form == 0 ? shape[1] : form == 1 && shape[1] % 2 == 0 ? 2 : 1;
-    const int64_t m = groups > 1 ? shape[1] : Pick(0, 2) == 0 ? shape[1] : Pick(1, 6);
-    const int64_t c = shape[1] / groups;
-    const int64_t k = 2 * Pick(0, 2) + 1;
-    const int64_t pad = Pick(0, 3) == 0 && k < 5 ? 0 : k / 2;
-    const int64_t stride = Pick(0, 3) == 0 ? 2 : 1;
-    const ValueId w = builder_.Floats(name + ".w", {m, c, k, 3},
-                                      Pattern(m * c * k * 3, static_cast<int>(Pick(0, 22))));
-    std::vector<ValueId> inputs = {x, w};
-    if (Pick(0, 1) == 0) inputs.push_back(builder_.Floats(name + ".b", {m}, Pattern(m)));
-    return builder_.Node("Conv", name, inputs,
-                         {{"group", groups},
-                          {"dilations", Shape{k == 3 && pad > 0 ? Pick(1, 2) : 1, 1}},
-                          {"strides", Shape{stride, Pick(1, 2)}},
-                          {"pads", Shape{pad, 1, pad, 1}}});
-  }
-
-  std::mt19937& random_;
-  GraphBuilder builder_;
-};
 
 // A cascade of groups of the graph (after all passes) that follow one another.
 scheduler::GivenSchedule RandomCascade(const ir::Graph& graph, RandomChain* random) {

@@ -1,0 +1,185 @@
+// Slices: random chains cut along rows, columns and channels, executed with every check.
+#include "scheduler/slices.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "ir/pass.h"
+#include "scheduler/given_schedule.h"
+#include "scheduler/schedule_json.h"
+#include "tests/end_to_end/compile_run.h"
+#include "tests/end_to_end/random_chain.h"
+
+namespace dla::testing {
+namespace {
+
+size_t At(int64_t i) { return static_cast<size_t>(i); }
+
+scheduler::Slicing RandomSlicing(const ir::Graph& graph, RandomChain* random) {
+  const auto groups = static_cast<int64_t>(graph.nodes.size());
+  const int64_t first = random->Pick(0, groups - 1);
+  const int64_t last = random->Pick(first, std::min(groups - 1, first + 4));
+  const char* dimensions[] = {"E", "F", "M", "E", "F", "G"};
+  scheduler::Slicing slicing = {.dimension = dimensions[random->Pick(0, 5)],
+                                .count = random->Pick(2, 4)};
+  for (int64_t g = first; g <= last; ++g) slicing.groups.push_back(graph.nodes[At(g)].name);
+  return slicing;
+}
+
+// Nominal MACs are those of the schedule without slices: what is computed again counts as issued
+// alone.
+void ExpectNominalMacs(const Compiled& sliced, const Compiled& whole) {
+  const machine::Counters a = Totals(sliced.schedule), b = Totals(whole.schedule);
+  EXPECT_EQ(a.macs_array + a.macs_vector, b.macs_array + b.macs_vector);
+  EXPECT_GE(a.macs_issued, a.macs_array + a.macs_vector);
+}
+
+// Values are those of the reference evaluator, counters as predicted, whatever is cut: once, or the
+// slices again along another dimension; cascades and residency are planned as ever.
+TEST(Slices, RandomChainsComputeTheSame) {
+  const uint32_t seed = std::random_device()();
+  SCOPED_TRACE(Concat("seed ", seed));
+  std::mt19937 random(seed);
+  const char* targets[] = {"edge32", "edge32-unified", "onsram", "meta-df", "edge32-ws"};
+  int ran = 0, twice = 0, repeated = 0;
+  for (int i = 0; i < 250; ++i) {
+    SCOPED_TRACE(i);
+    RandomChain chain(&random);
+    const ir::Graph graph = chain.Make();
+    ir::Graph passed = graph;
+    ASSERT_TRUE(ir::RunPasses(&passed, {}).ok());
+    scheduler::GivenSchedule given;
+    given.slicings = {RandomSlicing(passed, &chain)};
+    CompileOptions options = {.target = targets[i % 5]};
+    if (i % 5 == 1) options.memories = {Concat("pool=", chain.Pick(3, 20), "K")};
+    options.schedule.objective =
+        i % 2 == 0 ? scheduler::Objective::kTraffic : scheduler::Objective::kLatency;
+    options.schedule.given = &given;
+    Result<Compiled> compiled = CompileGraph(graph, options);
+    if (!compiled.ok()) continue;  // the chain cannot be cut so, or is too large
+    if (chain.Pick(0, 1) == 0) {   // a part of the first slice, along another dimension
+      scheduler::Slicing again = {.dimension = given.slicings[0].dimension == "E" ? "F" : "E",
+                                  .count = 2};
+      const size_t members = given.slicings[0].groups.size();
+      size_t at = 0;
+      while (compiled->schedule.groups[at].name.find(" [") == std::string::npos) ++at;
+      for (size_t m = 0; m < members; ++m) {
+        again.groups.push_back(compiled->schedule.groups[at + m].name);
+      }
+      given.slicings.push_back(again);
+      Result<Compiled> cut_twice = CompileGraph(graph, options);
+      if (cut_twice.ok()) compiled = std::move(cut_twice), ++twice;
+    }
+    ExpectRuns(*compiled, random());
+    CompileOptions plain = options;
+    plain.schedule.given = nullptr;
+    plain.schedule.slices = false;
+    const Result<Compiled> whole = CompileGraph(graph, plain);
+    ASSERT_TRUE(whole.ok());
+    ExpectNominalMacs(*compiled, *whole);
+    const machine::Counters totals = Totals(compiled->schedule);
+    repeated += totals.macs_issued > Totals(whole->schedule).macs_issued ? 1 : 0;
+    ++ran;
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(ran, 40);
+  EXPECT_GT(twice, 5);
+  EXPECT_GT(repeated, 10);
+}
+
+// What is chosen costs no more than without, and comes back from its file.
+TEST(Slices, ChosenOnesWinAndComeBack) {
+  const uint32_t seed = std::random_device()();
+  SCOPED_TRACE(Concat("seed ", seed));
+  std::mt19937 random(seed);
+  int chosen = 0;
+  for (int i = 0; i < 150; ++i) {
+    SCOPED_TRACE(i);
+    RandomChain chain(&random);
+    const ir::Graph graph = chain.Make();
+    CompileOptions options = {.target = i % 2 == 0 ? "edge32-unified" : "edge32-ideal-unified",
+                              .memories = {Concat("pool=", chain.Pick(1000, 4000))}};
+    options.schedule.objective = i % 3 == 0   ? scheduler::Objective::kLatency
+                                 : i % 3 == 1 ? scheduler::Objective::kTraffic
+                                              : scheduler::Objective::kEnergy;
+    const Result<Compiled> best = CompileGraph(graph, options);
+    if (!best.ok()) continue;  // too small for it
+    options.schedule.slices = false;
+    const Result<Compiled> without = CompileGraph(graph, options);
+    ASSERT_TRUE(without.ok());
+    ASSERT_LE(CostOf(best->schedule), CostOf(without->schedule));
+    ASSERT_LE(best->schedule.residency.bound.dram_bytes, Totals(best->schedule).dram_bytes());
+    ASSERT_LE(best->schedule.residency.bound.cycles, Totals(best->schedule).cycles);
+    if (best->schedule.slicings.empty()) continue;
+    ++chosen;
+    ExpectRuns(*best, random());
+    ExpectNominalMacs(*best, *without);
+    const std::string json = scheduler::ScheduleJson(best->schedule);
+    const auto given = scheduler::ParseGivenSchedule(json);
+    ASSERT_TRUE(given.ok()) << given.status().message();
+    options.schedule.given = &*given;
+    const Result<Compiled> back = CompileGraph(graph, options);
+    ASSERT_TRUE(back.ok()) << back.status().message();
+    EXPECT_EQ(scheduler::ScheduleJson(back->schedule).substr(0, 400), json.substr(0, 400));
+    EXPECT_TRUE(Totals(back->schedule) == Totals(best->schedule));
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(chosen, 5);
+}
+
+// Slices whose weights are packed alike have one copy of them.
+TEST(Slices, ShareTheirWeights) {
+  ir::GraphBuilder builder;
+  const ir::ValueId x = builder.Input("x", {1, 4, 8, 8});
+  const ir::ValueId w = builder.Floats("w", {4, 4, 3, 3}, ir::Pattern(4 * 4 * 9));
+  const ir::ValueId y = builder.Node("Conv", "y", {x, w}, {{"pads", ir::Shape{1, 1, 1, 1}}});
+  scheduler::GivenSchedule given;
+  given.slicings = {{{"y"}, "E", 4}};
+  CompileOptions options = {.target = "edge32"};
+  options.schedule.residency = scheduler::ResidencyPolicy::kNone;
+  options.schedule.multiply = scheduler::MultiplyBy::kArray;
+  options.schedule.given = &given;
+  const Result<Compiled> compiled = CompileGraph(builder.Build({y}), options);
+  ASSERT_TRUE(compiled.ok()) << compiled.status().message();
+  ASSERT_EQ(compiled->schedule.groups.size(), 4u);
+  int packed = 0;
+  for (const scheduler::DramRegion& region : compiled->schedule.regions) {
+    packed += region.kind == scheduler::DramKind::kPackedWeight ? 1 : 0;
+  }
+  EXPECT_EQ(packed, 1);
+  ExpectRuns(*compiled, 5);
+}
+
+// What cannot be cut is refused with the reason.
+TEST(Slices, SayWhyNot) {
+  ir::GraphBuilder builder;
+  const ir::ValueId x = builder.Input("x", {1, 4, 8, 8});
+  const ir::ValueId w = builder.Floats("w", {4, 4, 3, 3}, ir::Pattern(4 * 4 * 9));
+  const ir::AttributeMap pads = {{"pads", ir::Shape{1, 1, 1, 1}}};
+  const ir::ValueId a = builder.Node("Conv", "a", {x, w}, pads);
+  const ir::ValueId b = builder.Node("Conv", "b", {a, w}, pads);
+  const ir::ValueId c = builder.Node("Conv", "c", {a, w}, pads);
+  const ir::Graph graph = builder.Build({b, c});
+  const auto refusal = [&](scheduler::Slicing slicing) {
+    scheduler::GivenSchedule given;
+    given.slicings = {std::move(slicing)};
+    CompileOptions options;
+    options.schedule.given = &given;
+    const Result<Compiled> compiled = CompileGraph(graph, options);
+    return compiled.ok() ? "none" : compiled.status().message();
+  };
+  const auto expect = [&](const scheduler::Slicing& slicing, const char* why) {
+    EXPECT_NE(refusal(slicing).find(why), std::string::npos) << refusal(slicing);
+  };
+  expect({{"a", "b"}, "E", 2}, "slices: 'a' is read by 'c', which is not behind 'a' in the chain");
+  expect({{"a", "nothing"}, "E", 2}, "slices: there is no group 'nothing'");
+  expect({{"b"}, "Q", 2}, "slices: the output of 'b' has no dimension 'Q'");
+  expect({{"b"}, "E", 9}, "slices: 'E' of 'b' is 8 long: it can be cut into 2 to 8 slices, not 9");
+  expect({{"b", "b"}, "E", 2}, "slices: group 'b' is listed twice");
+  expect({{}, "E", 2}, "slices: no groups are named");
+  EXPECT_EQ(refusal({{"b"}, "E", 4}), "none");
+}
+
+}  // namespace
+}  // namespace dla::testing
