@@ -22,15 +22,23 @@ class Explainer {
         nests_(NestsOf(schedule)),
         flows_(FlowsOf(graph_, nests_)) {}
 
+  // Of the value of that name, or of its slices.
   Result<std::string> Run(std::string_view name) const {
-    const auto value = std::find_if(graph_.values.begin(), graph_.values.end(),
-                                    [&](const ir::Value& v) { return v.name == name; });
-    if (value == graph_.values.end() || flows_.count(value->storage.root) == 0) {
-      return Usage("no group makes or reads a value '", name, "'; it may be fused into one");
+    std::string text;
+    for (const ir::Value& value : graph_.values) {
+      const bool is_slice = value.name.starts_with(Concat(name, " ["));
+      if ((value.name != name && !is_slice) || flows_.count(value.storage.root) == 0) continue;
+      text += Concat(text.empty() ? "" : "\n", Explain(value));
     }
-    const ir::ValueId root = value->storage.root;
-    std::string text = Concat("value '", name, "': ", RootBytes(graph_, root), " bytes");
-    if (graph_.values[At(root)].name != name) {
+    if (!text.empty()) return text;
+    return Usage("no group makes or reads a value '", name, "'; it may be fused into one");
+  }
+
+ private:
+  std::string Explain(const ir::Value& value) const {
+    const ir::ValueId root = value.storage.root;
+    std::string text = Concat("value '", value.name, "': ", RootBytes(graph_, root), " bytes");
+    if (graph_.values[At(root)].name != value.name) {
       text += Concat(", part of '", graph_.values[At(root)].name, "'");
     }
     bool stays = false;
@@ -42,7 +50,6 @@ class Explainer {
     return Concat(text, stays ? "" : "\n" + WhyNot(root), "\n", WithMore(root));
   }
 
- private:
   // What further steps of 64 KiB would give, by the bound; of cascades only the prices are known.
   std::string WithMore(ir::ValueId root) const {
     constexpr int64_t kMore = 64 * 1024;

@@ -299,12 +299,15 @@ std::string ReportCsv(const Schedule& schedule) {
 }
 
 Result<std::string> Explain(const Schedule& schedule, std::string_view name) {
+  std::string text;  // of the group of that name, or of the groups (slices) that have that node
   for (size_t g = 0; g < schedule.groups.size(); ++g) {
     const ScheduledGroup& group = schedule.groups[g];
     const bool member =
         std::find(group.onnx_nodes.begin(), group.onnx_nodes.end(), name) != group.onnx_nodes.end();
-    if (group.name == name || member) return ExplainGroup(schedule, g);
+    if (group.name == name) return ExplainGroup(schedule, g);
+    if (member) text += Concat(text.empty() ? "" : "\n", ExplainGroup(schedule, g));
   }
+  if (!text.empty()) return text;
   Result<std::string> value = ExplainResidency(schedule, name);
   if (value.ok()) return value;
   return Usage("--explain ", name, ": neither a node nor a value after fusion; see --report text");

@@ -350,11 +350,12 @@ class Trial {
   // if that is no gain, one at a time.
   void TrySlices() {
     const GroupGraph groups = {.graph = best_.graph, .nests = NestsOf(best_)};
+    const std::vector<Slicing> before = best_.slicings;
     const std::vector<Slicing> slicings = ChooseSlices(best_);
-    if (slicings.empty() || TrySliced(groups, slicings)) return;
+    if (slicings.empty() || TrySliced(groups, before, slicings)) return;
     constexpr size_t kMost = 3;
     for (size_t i = 0; slicings.size() > 1 && i < std::min(kMost, slicings.size()); ++i) {
-      if (TrySliced(groups, {slicings[i]})) return;
+      if (TrySliced(groups, before, {slicings[i]})) return;
     }
   }
 
@@ -373,14 +374,17 @@ class Trial {
   }
 
  private:
-  // Is that the best now?
-  bool TrySliced(GroupGraph groups, const std::vector<Slicing>& slicings) {
+  // Cuts groups that are what `before` made of the passes' ones. Is that the best now?
+  bool TrySliced(GroupGraph groups, std::vector<Slicing> before,
+                 const std::vector<Slicing>& slicings) {
     for (const Slicing& slicing : slicings) {
       Result<GroupGraph> sliced = Slice(groups, slicing);
       DLA_CHECK(sliced.ok(), "chosen slices: ", sliced.status().message());
       groups = std::move(*sliced);
+      before.push_back(slicing);
     }
-    return Try(groups, slicings, nullptr).ok() && best_.slicings.size() == slicings.size();
+    const double cost = TotalCost(best_);
+    return Try(groups, before, nullptr).ok() && TotalCost(best_) < cost;
   }
 
   const ScheduleOptions& options_;

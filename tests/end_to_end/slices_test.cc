@@ -7,6 +7,7 @@
 
 #include "ir/pass.h"
 #include "scheduler/given_schedule.h"
+#include "scheduler/report.h"
 #include "scheduler/schedule_json.h"
 #include "tests/end_to_end/compile_run.h"
 #include "tests/end_to_end/random_chain.h"
@@ -88,6 +89,21 @@ TEST(Slices, RandomChainsComputeTheSame) {
   EXPECT_GT(repeated, 10);
 }
 
+// A node that was cut is explained slice by slice, and so is its value.
+void ExpectExplained(const Compiled& sliced) {
+  for (const scheduler::ScheduledGroup& group : sliced.schedule.groups) {
+    const size_t at = group.name.find(" [");
+    if (at == std::string::npos) continue;
+    const auto node = scheduler::Explain(sliced.schedule, group.onnx_nodes.front());
+    ASSERT_TRUE(node.ok()) << node.status().message();
+    EXPECT_NE(node->find(group.name), std::string::npos) << *node;
+    const ir::Value& made = sliced.schedule.graph.values[At(group.nest.operands.back().value)];
+    const std::string whole = made.name.substr(0, made.name.find(" ["));
+    const auto value = scheduler::Explain(sliced.schedule, whole);
+    ASSERT_TRUE(value.ok()) << value.status().message();
+  }
+}
+
 // What is chosen costs no more than without, and comes back from its file.
 TEST(Slices, ChosenOnesWinAndComeBack) {
   const uint32_t seed = std::random_device()();
@@ -115,6 +131,7 @@ TEST(Slices, ChosenOnesWinAndComeBack) {
     ++chosen;
     ExpectRuns(*best, random());
     ExpectNominalMacs(*best, *without);
+    ExpectExplained(*best);
     const std::string json = scheduler::ScheduleJson(best->schedule);
     const auto given = scheduler::ParseGivenSchedule(json);
     ASSERT_TRUE(given.ok()) << given.status().message();
