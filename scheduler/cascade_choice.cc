@@ -12,6 +12,8 @@ size_t At(int i) { return static_cast<size_t>(i); }
 // Up to so many lines, stripes of every height are tried.
 constexpr int64_t kFewLines = 16;
 
+constexpr size_t kMany = 1000;  // groups
+
 int64_t LinesOf(const ir::Nest& nest) {
   int64_t lines = 0;
   for (const ir::Dimension& d : nest.dimensions) {
@@ -44,8 +46,9 @@ class Chooser {
  private:
   // Every chain that ends before group `end`.
   void TryCascadesTo(int end) {
-    constexpr int kMostMembers = 24;
-    for (int first = end - 2; first >= std::max(0, end - kMostMembers); --first) {
+    // Long chains of large graphs take long to try.
+    const int most_members = choice_.nests.size() > kMany ? 6 : 24;
+    for (int first = end - 2; first >= std::max(0, end - most_members); --first) {
       if (!CanBeMember(first) || !IsReadIn(first, end)) break;
       Segment segment = {.groups = {first, end}};
       if (!IsWorthTrying(segment.groups) || !choice_.planner.IsChain(segment.groups)) continue;

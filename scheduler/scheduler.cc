@@ -349,6 +349,8 @@ class Trial {
   // The best schedule so far with chains cut into slices where that looks cheaper: all of them, and
   // if that is no gain, one at a time.
   void TrySlices() {
+    constexpr size_t kMany = 500;  // groups; to schedule more once again takes long
+    if (best_.groups.size() > kMany) return;
     const GroupGraph groups = {.graph = best_.graph, .nests = NestsOf(best_)};
     const std::vector<Slicing> before = best_.slicings;
     const std::vector<Slicing> slicings = ChooseSlices(best_);
