@@ -194,7 +194,9 @@ class Slicer {
       const ir::Operand& operand = nest.operands[At(o)];
       if (RootOf(groups_.graph, operand) != root) continue;
       const ir::Axis* axis = AxisAlong(operand, reader.dimension);
-      if (axis == nullptr) return NotLines(reader.group, root);
+      if (axis == nullptr || axis->stride < 1 || axis->bound < 1) {  // one line is read as many
+        return NotLines(reader.group, root);
+      }
       if (value->bound == 0) value->bound = axis->bound, value->stride = axis->stride;
       if (axis->bound != value->bound || axis->stride != value->stride ||
           !ConsistsOfLines(operand, axis, *value)) {

@@ -198,5 +198,30 @@ TEST(Slices, SayWhyNot) {
   EXPECT_EQ(refusal({{"b"}, "E", 4}), "none");
 }
 
+// Of a gathered operand the axes say nothing of where it lies (stride 0): it is not lines.
+TEST(Slices, GatheredLinesAreNone) {
+  scheduler::GroupGraph groups;
+  for (const char* name : {"x", "a", "b"}) {
+    const auto id = static_cast<ir::ValueId>(groups.graph.values.size());
+    groups.graph.values.push_back(
+        {.name = name, .shape = {4}, .storage = {.root = id, .strides = {1}}});
+  }
+  groups.graph.inputs = {0};
+  groups.graph.outputs = {2};
+  for (const ir::ValueId v : {0, 1}) {  // a reads x, b gathers from a
+    const auto operand = [](ir::ValueId value, int64_t stride) {
+      return ir::Operand{.value = value,
+                         .axes = {{.terms = {{0, 1}}, .bound = 4, .stride = stride}}};
+    };
+    groups.graph.nodes.push_back({.name = v == 0 ? "a" : "b", .inputs = {v}, .outputs = {v + 1}});
+    groups.nests.push_back(
+        {.dimensions = {{"d0", 4}}, .operands = {operand(v, v == 0 ? 1 : 0), operand(v + 1, 1)}});
+  }
+  const auto sliced = scheduler::Slice(groups, {{"a", "b"}, "d0", 2});
+  ASSERT_FALSE(sliced.ok());
+  EXPECT_EQ(sliced.status().message(), "'b' does not take 'a' line by line along 'd0'");
+  EXPECT_TRUE(scheduler::Slice(groups, {{"b"}, "d0", 2}).ok());
+}
+
 }  // namespace
 }  // namespace dla::testing
