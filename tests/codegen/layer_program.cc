@@ -1,6 +1,7 @@
 #include "tests/codegen/layer_program.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -129,6 +130,22 @@ LayerCase RandomPackedLayer(std::mt19937* random) {
   return c;
 }
 
+LayerCase RandomRepeatedLayer(std::mt19937* random) {
+  constexpr std::array kMakers = {RandomLayer, RandomTypedLayer, RandomPackedLayer};
+  LayerCase c = kMakers[At(Pick(random, 0, 2))](random);
+  const int64_t none = Pick(random, 0, 2);  // of these is never repeated
+  if (none != 0) c.repeated_m = Pick(random, 0, c.pack * c.layer.M);
+  if (none != 1) c.repeated_e = Pick(random, 0, c.layer.E);
+  if (none != 2) c.repeated_f = Pick(random, 0, c.layer.F);
+  return c;
+}
+
+int64_t NominalMacs(const LayerCase& c) {
+  const scheduler::Layer& l = c.layer;
+  return l.N * l.G / c.pack * (c.pack * l.M - c.repeated_m) * (l.E - c.repeated_e) *
+         (l.F - c.repeated_f) * l.C * l.R * l.S;
+}
+
 std::vector<float> Expected(const LayerCase& c) {
   const scheduler::Layer& l = c.layer;
   std::vector<float> output;
@@ -190,10 +207,17 @@ ir::Nest NestOf(const LayerCase& c) {
     nest.program.ops.push_back({.op = MicroOp::kRelu, .argument = {previous, 0}});
   }
   nest.operands.push_back(output);
-  if (c.pack == 1) return nest;
-  std::optional<ir::Nest> packed = ir::PackGroups(nest, c.pack);
-  DLA_CHECK(packed.has_value(), "groups of ", c.layer.G, " are not packed by ", c.pack);
-  return std::move(*packed);
+  if (c.pack > 1) {
+    std::optional<ir::Nest> packed = ir::PackGroups(nest, c.pack);
+    DLA_CHECK(packed.has_value(), "groups of ", c.layer.G, " are not packed by ", c.pack);
+    nest = std::move(*packed);
+  }
+  for (ir::Dimension& d : nest.dimensions) {
+    if (d.name == "M") d.repeated = c.repeated_m;
+    if (d.name == "E") d.repeated = c.repeated_e;
+    if (d.name == "F") d.repeated = c.repeated_f;
+  }
+  return nest;
 }
 
 ir::Graph GraphOf(const LayerCase& c) {

@@ -28,6 +28,8 @@ struct LayerCase {
   bool residual = false;  // added after the convolution, by the vector engine
   bool relu = false;      // last
   int64_t pack = 1;       // groups side by side (ir/packed_groups.h)
+  // Of the output channels of all packed groups, its rows and its columns: how many are repeated.
+  int64_t repeated_m = 0, repeated_e = 0, repeated_f = 0;
   std::vector<float> input, weight, bias_values, residual_values;
 };
 
@@ -39,6 +41,12 @@ LayerCase RandomTypedLayer(std::mt19937* random);
 
 // The same with several groups, packed; in some, one group's inputs are not finite.
 LayerCase RandomPackedLayer(std::mt19937* random);
+
+// One of the three with one or two dimensions that are repeated, in part or as a whole.
+LayerCase RandomRepeatedLayer(std::mt19937* random);
+
+// The layer's nominal MACs.
+int64_t NominalMacs(const LayerCase& layer);
 
 // Its output, computed by plain loops and rounded once, to the output's type.
 std::vector<float> Expected(const LayerCase& layer);

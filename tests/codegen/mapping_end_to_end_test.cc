@@ -20,6 +20,7 @@ std::string Describe(const LayerCase& c, const ir::Nest& nest, const scheduler::
   for (size_t d = 0; d < nest.dimensions.size(); ++d) {
     out << " " << nest.dimensions[d].name << "=" << nest.dimensions[d].extent << "/"
         << mapping.block[d];
+    if (nest.dimensions[d].repeated > 0) out << " repeated " << nest.dimensions[d].repeated;
   }
   out << " order ";
   for (const int d : mapping.order) out << nest.dimensions[static_cast<size_t>(d)].name;
@@ -51,6 +52,7 @@ void ExpectSameCounts(const machine::Counters& counted, const machine::Counters&
     EXPECT_EQ(counted.memory[m].write_bytes, predicted.memory[m].write_bytes);
   }
   EXPECT_EQ(counted.macs_issued, predicted.macs_issued);
+  EXPECT_EQ(counted.macs_array, predicted.macs_array);
   EXPECT_EQ(counted.vector_ops, predicted.vector_ops);
   EXPECT_EQ(counted.descriptors, predicted.descriptors);
   EXPECT_TRUE(counted == predicted);
@@ -89,6 +91,7 @@ void RunRandom(const std::string& target_name, uint32_t seed, int runs, const Pl
     ASSERT_EQ(ran.error, "");
     ExpectSameValues(ran.output, Expected(layer));
     ExpectSameCounts(ran.counters[0], schedule.groups[0].predicted);
+    EXPECT_EQ(ran.counters[0].macs_array, NominalMacs(layer));
     const Ran jittered = RunProgram(layer, program, false, random());
     ASSERT_EQ(jittered.error, "");
     ExpectSameValues(jittered.output, ran.output);
@@ -122,6 +125,14 @@ TEST(MappingEndToEnd, PackedGroups) {
 }
 TEST(MappingEndToEnd, PackedGroupsWeightStationary) {
   RunRandom("edge32-ws", 24, 300, PlaceInThree, RandomPackedLayer);
+}
+
+// What another group computes, too, is computed and issued, but not nominal.
+TEST(MappingEndToEnd, RepeatedInThreeScratchpads) {
+  RunRandom("edge32", 25, 400, PlaceInThree, RandomRepeatedLayer);
+}
+TEST(MappingEndToEnd, RepeatedInOnePool) {
+  RunRandom("edge32-unified", 26, 400, PlaceInPool, RandomRepeatedLayer);
 }
 
 // The drained result is in `unified`, away from the accumulators.

@@ -43,6 +43,16 @@ TEST(Assembly, BlockDiagonalWeightsRoundTrip) {
   EXPECT_NE(Disassemble(program).find("diagonal M 12 C 2\n"), std::string::npos);
 }
 
+TEST(Assembly, RepeatedIndicesRoundTrip) {
+  Program program = sample::MakeProgram();
+  program.groups[0].dims[2].repeated = 3;
+  ExpectRoundTrip(program);
+  EXPECT_NE(Disassemble(program).find("dim \"E\" extent 8 block 4 repeated 3\n"),
+            std::string::npos);
+  program.groups[0].dims[2].lead = 1;
+  ExpectRoundTrip(program);
+}
+
 TEST(Assembly, OddNamesAndNumbersRoundTrip) {
   Program program = sample::MakeProgram();
   program.producer = "a \"quoted\" \\ back\nslash // no comment \x01 \xc3\xa9";
