@@ -165,7 +165,8 @@ bool StoresFrom(const ScheduledGroup& group, int operand);
 // Where operand `operand` (or kAccumulator) of a group lies on chip.
 const TileBuffer* FindBuffer(const ScheduledGroup& group, int operand);
 
-// The region of a root value, or of a group's packed weight or spills (`group` >= 0); -1: none.
+// The region of a root value, or of a group's spills (`group` >= 0); -1: none. FindPackedWeight
+// (dram.h) finds that of a packed weight.
 int FindRegion(const Schedule& schedule, DramKind kind, ir::ValueId root, int group);
 int FindValueRegion(const Schedule& schedule, ir::ValueId root);
 

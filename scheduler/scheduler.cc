@@ -337,12 +337,10 @@ class Trial {
 
   const std::vector<TriedOrder>& tried() const { return tried_; }
 
-  // With the slices, order, cascades and residents of `start`; if they are impossible here, that is
-  // told.
+  // The groups cut and ordered as in `start`, with its cascades and residents; if these are
+  // impossible here, that is told.
   void TryStart(const GroupGraph& groups, const GivenSchedule& start) {
-    const Result<GroupGraph> given = AsGiven(groups, start, searcher_.target());
-    Status status = given.status();
-    if (given.ok()) status = Try(*given, start.slicings, &start).status();
+    const Status status = Try(groups, start.slicings, &start).status();
     if (!status.ok()) warnings_.push_back(status.At("--start-from is left out").message());
   }
 
@@ -381,7 +379,7 @@ class Trial {
                  const std::vector<Slicing>& slicings) {
     for (const Slicing& slicing : slicings) {
       Result<GroupGraph> sliced = Slice(groups, slicing);
-      DLA_CHECK(sliced.ok(), "chosen slices: ", sliced.status().message());
+      if (!sliced.ok()) return false;  // a slice has the name of another group by now
       groups = std::move(*sliced);
       before.push_back(slicing);
     }
@@ -417,7 +415,10 @@ Result<Schedule> ScheduleOn(const machine::Target& target, const ir::Graph& grap
     return trial.Finish(problem);
   }
   DLA_RETURN_IF_ERROR(trial.TryOrder(groups, GraphOrder(groups.nests.size())));
-  for (const GivenSchedule* start : options.starts) trial.TryStart(groups, *start);
+  for (const GivenSchedule* start : options.starts) {
+    DLA_ASSIGN_OR_RETURN(const GroupGraph started, AsGiven(groups, *start, target));
+    trial.TryStart(started, *start);
+  }
   // Where nothing stays on chip, any order is as good as the graph's.
   if (options.order == OrderRule::kBest && options.residency != ResidencyPolicy::kNone) {
     for (const std::vector<int>& order : OrdersToTry(problem)) {

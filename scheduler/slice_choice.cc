@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "scheduler/cascade.h"
@@ -32,7 +33,9 @@ struct Window {
 class Chooser {
  public:
   explicit Chooser(const Schedule& schedule)
-      : schedule_(schedule), nests_(NestsOf(schedule)), flows_(FlowsOf(schedule.graph, nests_)) {}
+      : schedule_(schedule), nests_(NestsOf(schedule)), flows_(FlowsOf(schedule.graph, nests_)) {
+    for (const ScheduledGroup& group : schedule.groups) ++named_[group.name];
+  }
 
   std::vector<Slicing> Run() {
     const int groups = static_cast<int>(nests_.size());
@@ -81,12 +84,14 @@ class Chooser {
   }
 
   // Does something between the groups go through DRAM today that need not, while their constants
-  // could stay?
+  // could stay? Slices are written down by name: groups that share one with others cannot be cut.
   bool IsPromising(GroupSpan groups) const {
     if (PartsCascade(groups.first) || PartsCascade(groups.end)) return false;
     bool is_lost = false;
+    for (int g = groups.first; g < groups.end; ++g) {
+      if (named_.at(schedule_.groups[At(g)].name) > 1) return false;
+    }
     for (int g = groups.first; g < groups.end - 1; ++g) {
-      if (!IsReadBefore(g, groups.end)) return false;
       is_lost = is_lost || !StaysOnChip(schedule_.groups[At(g)].mapping.operands.back());
     }
     int64_t constants = 0, room = 0;
@@ -156,7 +161,8 @@ class Chooser {
     return best;
   }
 
-  // With every slice a cascade: the first, the last, and those between, which differ by a line.
+  // With every slice a cascade: the first, the last, and those between, which differ by a line. Of
+  // two slices only the first counts: too low an estimate, by which they are tried too often.
   double CostOf(const Window& window, const GroupGraph& sliced, int64_t count) const {
     const ValueFlows flows = FlowsOf(sliced.graph, sliced.nests);
     const CascadePlanner planner(sliced.graph, sliced.nests, flows, schedule_.target);
@@ -194,6 +200,7 @@ class Chooser {
   const Schedule& schedule_;
   const std::vector<ir::Nest> nests_;
   const ValueFlows flows_;
+  std::map<std::string, int> named_;  // how many groups have that name
 };
 
 }  // namespace

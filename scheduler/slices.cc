@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <utility>
 
 #include "scheduler/dram.h"
@@ -123,9 +122,12 @@ class Slicer {
   Status FindMembers() {
     for (const std::string& name : slicing_.groups) {
       const auto& nodes = groups_.graph.nodes;
-      const auto node = std::find_if(nodes.begin(), nodes.end(),
-                                     [&](const ir::Node& n) { return n.name == name; });
+      const auto is_named = [&](const ir::Node& n) { return n.name == name; };
+      const auto node = std::find_if(nodes.begin(), nodes.end(), is_named);
       if (node == nodes.end()) return Usage("there is no group '", name, "'");
+      if (std::find_if(node + 1, nodes.end(), is_named) != nodes.end()) {
+        return Usage("there are several groups '", name, "'");
+      }
       const int g = static_cast<int>(node - nodes.begin());
       if (MemberOf(g) != nullptr) return Usage("group '", name, "' is listed twice");
       members_.push_back({.group = g});

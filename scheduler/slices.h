@@ -24,6 +24,8 @@ struct Slicing {
   std::vector<std::string> groups;
   std::string dimension;
   int64_t count = 0;
+
+  bool operator==(const Slicing&) const = default;
 };
 
 // Groups as nodes of a graph, and a nest of each.

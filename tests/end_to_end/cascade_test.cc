@@ -7,7 +7,6 @@
 #include "machine/verifier.h"
 #include "scheduler/given_schedule.h"
 #include "scheduler/residency.h"
-#include "scheduler/schedule_json.h"
 #include "tests/end_to_end/compile_run.h"
 #include "tests/end_to_end/random_chain.h"
 
@@ -184,14 +183,7 @@ TEST(Cascade, ComesBackFromItsFile) {
     options.schedule.objective = scheduler::Objective::kTraffic;
     const Result<Compiled> chosen = CompileGraph(graph, options);
     if (!chosen.ok()) continue;  // too small for it
-    const std::string json = scheduler::ScheduleJson(chosen->schedule);
-    const auto given = scheduler::ParseGivenSchedule(json);
-    ASSERT_TRUE(given.ok()) << given.status().message();
-    options.schedule.given = &*given;
-    const Result<Compiled> back = CompileGraph(graph, options);
-    ASSERT_TRUE(back.ok()) << back.status().message();
-    ASSERT_EQ(back->schedule.cascades.size(), chosen->schedule.cascades.size());
-    EXPECT_TRUE(Totals(back->schedule) == Totals(chosen->schedule));
+    ExpectComesBack(graph, options, chosen->schedule);
     ExpectRuns(*chosen, 1);
     cascades += static_cast<int>(chosen->schedule.cascades.size());
   }

@@ -14,7 +14,9 @@
 #include "machine/target_file.h"
 #include "machine/verifier.h"
 #include "runtime/named_tensors.h"
+#include "scheduler/given_schedule.h"
 #include "scheduler/residency.h"
+#include "scheduler/schedule_json.h"
 #include "tests/ir/graph_builder.h"
 
 namespace dla::testing {
@@ -103,6 +105,23 @@ Outcome ExpectRuns(const Compiled& compiled, uint64_t jitter, int64_t repeat) {
     EXPECT_EQ(tensor.bytes, delayed->outputs.at(name).bytes) << name;
   }
   return std::move(*checked);
+}
+
+void ExpectComesBack(const ir::Graph& graph, CompileOptions options,
+                     const scheduler::Schedule& schedule) {
+  const auto given = scheduler::ParseGivenSchedule(scheduler::ScheduleJson(schedule));
+  ASSERT_TRUE(given.ok()) << given.status().message();
+  options.schedule.given = &*given;
+  const Result<Compiled> back = CompileGraph(graph, options);
+  ASSERT_TRUE(back.ok()) << back.status().message();
+  ASSERT_EQ(back->schedule.groups.size(), schedule.groups.size());
+  for (size_t g = 0; g < schedule.groups.size(); ++g) {
+    EXPECT_EQ(back->schedule.groups[g].name, schedule.groups[g].name);
+    EXPECT_EQ(back->schedule.groups[g].cascade, schedule.groups[g].cascade);
+  }
+  EXPECT_EQ(back->schedule.slicings, schedule.slicings);
+  EXPECT_EQ(back->schedule.cascades.size(), schedule.cascades.size());
+  EXPECT_TRUE(Totals(back->schedule) == Totals(schedule));
 }
 
 double CostOf(const scheduler::Schedule& schedule) {

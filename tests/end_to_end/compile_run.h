@@ -64,6 +64,11 @@ std::vector<Tensor> PatternTensors(const ir::Graph& graph);
 // the program. The first run's outcome.
 Outcome ExpectRuns(const Compiled& compiled, uint64_t jitter, int64_t repeat = 1);
 
+// Written to schedule.json and given back, a schedule of the graph is the same: gtest failures
+// unless groups, slices, cascades and counts are.
+void ExpectComesBack(const ir::Graph& graph, CompileOptions options,
+                     const scheduler::Schedule& schedule);
+
 // The sum of AdditiveCost over the groups, as they run beside one another.
 double CostOf(const scheduler::Schedule& schedule);
 

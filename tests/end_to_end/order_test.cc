@@ -90,15 +90,7 @@ TEST(Order, BestIsNeverDearerAndComputesTheSame) {
     if (NamesOf(best->schedule) == NamesOf(plain->schedule)) continue;
     ++reordered;
     EXPECT_LT(CostOf(best->schedule), CostOf(plain->schedule));
-    // Written and given back, it is the same schedule.
-    const std::string json = scheduler::ScheduleJson(best->schedule);
-    const auto given = scheduler::ParseGivenSchedule(json);
-    ASSERT_TRUE(given.ok()) << given.status().message();
-    options.schedule.given = &*given;
-    const Result<Compiled> back = CompileGraph(graph, options);
-    ASSERT_TRUE(back.ok()) << back.status().message();
-    EXPECT_EQ(NamesOf(back->schedule), NamesOf(best->schedule));
-    EXPECT_TRUE(Totals(back->schedule) == Totals(best->schedule));
+    ExpectComesBack(graph, options, best->schedule);
     if (HasFailure()) return;
   }
   std::printf("%d of %d in another order\n", reordered, compared);
