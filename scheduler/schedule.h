@@ -129,7 +129,7 @@ struct OrderSummary {
 };
 
 struct Schedule {
-  ir::Graph graph;  // node g is group g: in the order in which they run
+  ir::Graph graph;                // node g is group g: in the order in which they run
   std::vector<Slicing> slicings;  // that made this graph out of the passes' one, in order
   machine::Target target;
   Objective objective = Objective::kBalanced;

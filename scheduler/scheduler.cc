@@ -309,29 +309,26 @@ class Trial {
   Trial(const ScheduleOptions& options, Searcher* searcher)
       : options_(options), searcher_(*searcher) {}
 
-  const Schedule& best() const { return best_; }
-
-  // The groups in their order, as `start` has them, if not null. What each group costs.
-  Result<std::vector<double>> Try(const GroupGraph& groups, const std::vector<Slicing>& slicings,
-                                  const GivenSchedule* start) {
-    Result<Schedule> schedule =
-        ScheduleInOrder(groups.graph, groups.nests, options_, start, &searcher_);
-    if (!schedule.ok()) return schedule.status();
-    schedule->slicings = slicings;
-    std::vector<double> costs;
-    for (const ScheduledGroup& group : schedule->groups) costs.push_back(CostOf(group, *schedule));
-    if (best_.groups.empty() || TotalCost(*schedule) < TotalCost(best_)) {
-      best_ = std::move(*schedule);
-    }
-    return costs;
+  // The groups in their order, as it is given.
+  Status TryGiven(const GroupGraph& groups, const std::vector<Slicing>& slicings) {
+    DLA_ASSIGN_OR_RETURN(best_, Make(groups, slicings, nullptr));
+    return Status();
   }
 
   // An order other than the first may fail: then it is none.
   Status TryOrder(const GroupGraph& groups, const std::vector<int>& order) {
-    const Result<std::vector<double>> costs = Try(Ordered(groups, order), {}, nullptr);
-    if (!costs.ok()) return tried_.empty() ? costs.status() : Status();
+    Result<Schedule> schedule = Make(Ordered(groups, order), {}, nullptr);
+    if (!schedule.ok()) return tried_.empty() ? schedule.status() : Status();
     tried_.push_back({.order = order, .cost = std::vector<double>(order.size())});
-    for (size_t i = 0; i < order.size(); ++i) tried_.back().cost[At(order[i])] = (*costs)[i];
+    for (size_t i = 0; i < order.size(); ++i) {
+      tried_.back().cost[At(order[i])] = CostOf(schedule->groups[i], *schedule);
+    }
+    if (tried_.size() == 1) {
+      best_ = unsliced_ = std::move(*schedule);
+    } else if (TotalCost(*schedule) < TotalCost(unsliced_)) {
+      unsliced_ = std::move(*schedule);
+      other_order_ = true;
+    }
     return Status();
   }
 
@@ -340,23 +337,21 @@ class Trial {
   // The groups cut and ordered as in `start`, with its cascades and residents; if these are
   // impossible here, that is told.
   void TryStart(const GroupGraph& groups, const GivenSchedule& start) {
-    const Status status = Try(groups, start.slicings, &start).status();
-    if (!status.ok()) warnings_.push_back(status.At("--start-from is left out").message());
+    Result<Schedule> schedule = Make(groups, start.slicings, &start);
+    if (schedule.ok()) {
+      Keep(std::move(*schedule));
+    } else {
+      warnings_.push_back(schedule.status().At("--start-from is left out").message());
+    }
   }
 
-  // The best schedule so far with chains cut into slices where that looks cheaper: all of them, and
-  // if that is no gain, one at a time.
-  void TrySlices() {
-    constexpr size_t kMany = 500;  // groups; to schedule more once again takes long
-    if (best_.groups.size() > kMany) return;
-    const GroupGraph groups = {.graph = best_.graph, .nests = NestsOf(best_)};
-    const std::vector<Slicing> before = best_.slicings;
-    const std::vector<Slicing> slicings = ChooseSlices(best_);
-    if (slicings.empty() || TrySliced(groups, before, slicings)) return;
-    constexpr size_t kMost = 3;
-    for (size_t i = 0; slicings.size() > 1 && i < std::min(kMost, slicings.size()); ++i) {
-      if (TrySliced(groups, before, {slicings[i]})) return;
-    }
+  // The best so far, with slices.
+  void TrySlices() { Keep(Cut(best_)); }
+
+  // The cheapest order of all tried, with slices if any may be, where it is not the graph's, whose
+  // slices were tried before.
+  void TryOtherOrder(bool slices) {
+    if (other_order_) Keep(slices ? Cut(std::move(unsliced_)) : std::move(unsliced_));
   }
 
   // The best schedule, with all that follows from it.
@@ -374,22 +369,81 @@ class Trial {
   }
 
  private:
-  // Cuts groups that are what `before` made of the passes' ones. Is that the best now?
-  bool TrySliced(GroupGraph groups, std::vector<Slicing> before,
-                 const std::vector<Slicing>& slicings) {
+  void Keep(Schedule schedule) {
+    if (TotalCost(schedule) < TotalCost(best_)) best_ = std::move(schedule);
+  }
+
+  Result<Schedule> Make(const GroupGraph& groups, const std::vector<Slicing>& slicings,
+                        const GivenSchedule* start) {
+    Result<Schedule> schedule =
+        ScheduleInOrder(groups.graph, groups.nests, options_, start, &searcher_);
+    if (schedule.ok()) schedule->slicings = slicings;
+    return schedule;
+  }
+
+  // The schedule cut into more slices where it costs less then.
+  Schedule Cut(Schedule schedule) {
+    constexpr size_t kMany = 500;  // groups; to schedule more once again takes long
+    if (schedule.groups.size() > kMany) return schedule;
+    for (const SlicedWay way : {SlicedWay::kCascade, SlicedWay::kWhole, SlicedWay::kAlone}) {
+      schedule = Cut(std::move(schedule), way);
+    }
+    return schedule;
+  }
+
+  // Cut at all places that look worthwhile; at each of them alone; and at those where that pays,
+  // added one by one as long as they pay together: the cheapest of all these.
+  Schedule Cut(Schedule schedule, SlicedWay way) {
+    constexpr size_t kMost = 8;  // places that are tried alone
+    const GroupGraph groups = {.graph = schedule.graph, .nests = NestsOf(schedule)};
+    const std::vector<Slicing> before = schedule.slicings;
+    double least = TotalCost(schedule);
+    const auto cost_with = [&](const std::vector<Slicing>& slicings) {
+      Result<Schedule> cut = MakeSliced(groups, before, slicings);
+      if (!cut.ok()) return kImpossible;
+      const double cost = TotalCost(*cut);
+      if (cost < TotalCost(schedule)) schedule = std::move(*cut);
+      return cost;
+    };
+    std::vector<Slicing> all, taken;
+    for (const ChosenSlicing& choice : ChooseSlices(schedule, way)) all.push_back(choice.slicing);
+    if (all.size() > 1 && way != SlicedWay::kAlone) cost_with(all);
+    all.resize(std::min(all.size(), kMost));
+    std::vector<std::pair<double, Slicing>> paying;
+    for (const Slicing& slicing : all) {
+      const double cost = cost_with({slicing});
+      if (cost < least) paying.emplace_back(cost, slicing);
+    }
+    std::stable_sort(paying.begin(), paying.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (const auto& [alone, slicing] : paying) {
+      taken.push_back(slicing);
+      const double cost = taken.size() == 1 ? alone : cost_with(taken);
+      if (cost < least) {
+        least = cost;
+      } else {
+        taken.pop_back();
+      }
+    }
+    return schedule;
+  }
+
+  // Cuts groups that are what `before` made of the passes' ones. An error if they cannot be cut so:
+  // a slice has the name of another group by now, perhaps.
+  Result<Schedule> MakeSliced(GroupGraph groups, std::vector<Slicing> before,
+                              const std::vector<Slicing>& slicings) {
     for (const Slicing& slicing : slicings) {
-      Result<GroupGraph> sliced = Slice(groups, slicing);
-      if (!sliced.ok()) return false;  // a slice has the name of another group by now
-      groups = std::move(*sliced);
+      DLA_ASSIGN_OR_RETURN(groups, Slice(groups, slicing));
       before.push_back(slicing);
     }
-    const double cost = TotalCost(best_);
-    return Try(groups, before, nullptr).ok() && TotalCost(best_) < cost;
+    return Make(groups, before, nullptr);
   }
 
   const ScheduleOptions& options_;
   Searcher& searcher_;
   std::vector<TriedOrder> tried_;
+  Schedule unsliced_;         // the cheapest of the tried orders
+  bool other_order_ = false;  // not the graph's
   Schedule best_;
   std::vector<std::string> warnings_;
 };
@@ -411,7 +465,7 @@ Result<Schedule> ScheduleOn(const machine::Target& target, const ir::Graph& grap
   Trial trial(options, &searcher);
   if (options.given != nullptr) {
     DLA_ASSIGN_OR_RETURN(const GroupGraph given, AsGiven(groups, *options.given, target));
-    DLA_RETURN_IF_ERROR(trial.Try(given, options.given->slicings, nullptr).status());
+    DLA_RETURN_IF_ERROR(trial.TryGiven(given, options.given->slicings));
     return trial.Finish(problem);
   }
   DLA_RETURN_IF_ERROR(trial.TryOrder(groups, GraphOrder(groups.nests.size())));
@@ -419,6 +473,8 @@ Result<Schedule> ScheduleOn(const machine::Target& target, const ir::Graph& grap
     DLA_ASSIGN_OR_RETURN(const GroupGraph started, AsGiven(groups, *start, target));
     trial.TryStart(started, *start);
   }
+  const bool slices = MaySlice(options);
+  if (slices) trial.TrySlices();
   // Where nothing stays on chip, any order is as good as the graph's.
   if (options.order == OrderRule::kBest && options.residency != ResidencyPolicy::kNone) {
     for (const std::vector<int>& order : OrdersToTry(problem)) {
@@ -426,8 +482,8 @@ Result<Schedule> ScheduleOn(const machine::Target& target, const ir::Graph& grap
     }
     const std::optional<std::vector<int>> mixed = MixOrders(problem, trial.tried());
     if (mixed) DLA_RETURN_IF_ERROR(trial.TryOrder(groups, *mixed));
+    trial.TryOtherOrder(slices);
   }
-  if (MaySlice(options)) trial.TrySlices();
   return trial.Finish(problem);
 }
 

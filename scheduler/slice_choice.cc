@@ -8,8 +8,9 @@
 
 #include "scheduler/cascade.h"
 #include "scheduler/cascade_choice.h"
+#include "scheduler/gain.h"
 #include "scheduler/residency.h"
-#include "scheduler/searcher.h"
+#include "scheduler/residency_candidates.h"
 #include "scheduler/value_flow.h"
 #include "support/checked.h"
 
@@ -20,6 +21,8 @@ size_t At(int64_t i) { return static_cast<size_t>(i); }
 
 constexpr int kMostMembers = 8;
 constexpr int kFitting = 2;  // heights of stripes, and numbers of slices, that fit and are compared
+constexpr size_t kMostAlone = 4;  // groups that are cut alone
+constexpr int kAxesAlone = 2;     // along the outermost ones
 constexpr int64_t kCounts[] = {2, 3, 4, 6, 8, 12, 16, 24, 32};
 
 // Groups of a schedule that follow one another as a graph of their own.
@@ -32,12 +35,19 @@ struct Window {
 
 class Chooser {
  public:
-  explicit Chooser(const Schedule& schedule)
-      : schedule_(schedule), nests_(NestsOf(schedule)), flows_(FlowsOf(schedule.graph, nests_)) {
+  Chooser(const Schedule& schedule, SlicedWay way)
+      : schedule_(schedule),
+        way_(way),
+        nests_(NestsOf(schedule)),
+        flows_(FlowsOf(schedule.graph, nests_)) {
     for (const ScheduledGroup& group : schedule.groups) ++named_[group.name];
   }
 
-  std::vector<Slicing> Run() {
+  std::vector<ChosenSlicing> Run() { return way_ == SlicedWay::kAlone ? Alone() : Chains(); }
+
+ private:
+  // By dynamic programming over the ends of the chains.
+  std::vector<ChosenSlicing> Chains() const {
     const int groups = static_cast<int>(nests_.size());
     std::vector<double> best(At(groups) + 1, 0);  // cost of the groups before that end
     std::vector<std::pair<int, std::optional<Slicing>>> last(At(groups) + 1);  // its first group
@@ -53,15 +63,64 @@ class Chooser {
         last[At(end)] = {first, found->first};
       }
     }
-    std::vector<Slicing> chosen;
-    for (int end = groups; end > 0; end = last[At(end)].first) {
-      if (last[At(end)].second) chosen.push_back(*last[At(end)].second);
+    std::vector<ChosenSlicing> chosen;
+    for (int end = groups, first = 0; end > 0; end = first) {
+      first = last[At(end)].first;
+      if (!last[At(end)].second) continue;
+      double saves = best[At(first)] - best[At(end)];
+      for (int g = first; g < end; ++g) saves += CostNow(g);
+      chosen.push_back({std::move(*last[At(end)].second), saves});
     }
-    std::reverse(chosen.begin(), chosen.end());
+    SortBySavings(&chosen);
     return chosen;
   }
 
- private:
+  // Halves of single groups: one of them may hold, or leave to others, what the whole group cannot.
+  std::vector<ChosenSlicing> Alone() const {
+    std::vector<ChosenSlicing> chosen;
+    for (int g = 0; g < static_cast<int>(nests_.size()); ++g) {
+      const ScheduledGroup& group = schedule_.groups[At(g)];
+      if (group.cascade >= 0 || named_.at(group.name) > 1) continue;
+      const double saves = Gain(g, BytesMovedFor(g)) / 2;
+      if (saves == 0) continue;
+      int axes = 0;
+      for (const ir::Axis& axis : group.nest.operands.back().axes) {
+        if (axis.bound < 2 || axis.terms.size() != 1 || axes++ == kAxesAlone) continue;
+        const ir::Dimension& d = group.nest.dimensions[At(axis.terms[0].dimension)];
+        chosen.push_back({{.groups = {group.name}, .dimension = d.name, .count = 2}, saves});
+      }
+    }
+    SortBySavings(&chosen);
+    chosen.resize(std::min(chosen.size(), kMostAlone * kAxesAlone));
+    return chosen;
+  }
+
+  // Of values that other groups make or read, and of anything again.
+  int64_t BytesMovedFor(int g) const {
+    const ScheduledGroup& group = schedule_.groups[At(g)];
+    int64_t bytes = group.predicted.dram_bytes() - group.compulsory_bytes;
+    for (size_t o = 0; o < group.nest.operands.size(); ++o) {
+      const ir::Operand& operand = group.nest.operands[o];
+      if (operand.is_local || StaysOnChip(group.mapping.operands[o])) continue;
+      const ValueFlow& flow = flows_.at(RootOf(schedule_.graph, operand));
+      if (!flow.writers.empty() && !flow.readers.empty()) bytes += DenseBytes(operand);
+    }
+    return bytes;
+  }
+
+  static void SortBySavings(std::vector<ChosenSlicing>* chosen) {
+    std::stable_sort(chosen->begin(), chosen->end(),
+                     [](const auto& a, const auto& b) { return a.saves > b.saves; });
+  }
+
+  // What transfers of so many bytes cost the group today.
+  double Gain(int g, int64_t bytes) const {
+    const ScheduledGroup& group = schedule_.groups[At(g)];
+    const SearchResult now = {.mapping = group.mapping, .predicted = group.predicted};
+    return TransferGain(group.nest, now, static_cast<double>(bytes), schedule_.target,
+                        schedule_.objective);
+  }
+
   double CostNow(int g) const {
     machine::Counters counters = schedule_.groups[At(g)].predicted;
     counters.cycles = schedule_.groups[At(g)].alone_cycles;
@@ -161,19 +220,77 @@ class Chooser {
     return best;
   }
 
-  // With every slice a cascade: the first, the last, and those between, which differ by a line. Of
-  // two slices only the first counts: too low an estimate, by which they are tried too often.
+  // Of the chain in cascades, or with slices of values that stay whole.
   double CostOf(const Window& window, const GroupGraph& sliced, int64_t count) const {
     const ValueFlows flows = FlowsOf(sliced.graph, sliced.nests);
+    if (way_ == SlicedWay::kWhole) return WholeCost(window, sliced, flows, count);
     const CascadePlanner planner(sliced.graph, sliced.nests, flows, schedule_.target);
+    // The first slice, the last, and those between, which differ by a line.
+    const auto slice = [&](int64_t s) {
+      return CascadeCost(window, sliced, planner, static_cast<int>(s));
+    };
+    double cost = slice(0);
+    if (cost != kImpossible) cost += slice(count - 1);
+    if (cost != kImpossible && count > 2) cost += slice(count / 2) * static_cast<double>(count - 2);
+    return cost;
+  }
+
+  // What the groups cost today without the transfers of what lies between them, and with constants
+  // loaded for every slice where there is no room for them.
+  double WholeCost(const Window& window, const GroupGraph& sliced, const ValueFlows& flows,
+                   int64_t count) const {
+    const size_t members = window.alone.nests.size();
+    const auto& memories = schedule_.target.memories;
+    const int first = static_cast<int>(At(count / 2) * members);  // of a slice in the middle
+    std::vector<std::vector<int64_t>> taken(members, window.reserved_bytes);
+    for (const Candidate& c :
+         CandidatesOf(sliced.graph, sliced.nests, flows, schedule_.target, false)) {
+      const GroupSpan life = {c.first_group - first, c.end_group - first};
+      if (!c.is_whole() || life.first < 0 || life.end > static_cast<int>(members)) continue;
+      const auto fits = [&](int m) {
+        return std::all_of(taken.begin() + life.first, taken.begin() + life.end, [&](auto& by) {
+          return by[At(m)] + c.reserved_bytes < UsableBytes(memories[At(m)]) / 4 * 3;
+        });
+      };
+      const auto memory = std::find_if(c.memories.begin(), c.memories.end(), fits);
+      if (memory == c.memories.end()) return kImpossible;
+      for (int i = life.first; i < life.end; ++i) taken[At(i)][At(*memory)] += c.reserved_bytes;
+    }
     double cost = 0;
-    for (const int64_t s : {int64_t{0}, count / 2, count - 1}) {
-      if (s == count / 2 && count == 2) continue;
-      const double slice = CascadeCost(window, sliced, planner, static_cast<int>(s));
-      if (slice == kImpossible) return kImpossible;
-      cost += s == count / 2 ? slice * static_cast<double>(count - 2) : slice;
+    for (size_t m = 0; m < members; ++m) {
+      cost += MemberCost(window.groups.first + static_cast<int>(m), window, sliced, taken[m]);
     }
     return cost;
+  }
+
+  double MemberCost(int g, const Window& window, const GroupGraph& sliced,
+                    const std::vector<int64_t>& taken) const {
+    const ScheduledGroup& group = schedule_.groups[At(g)];
+    int64_t room = 0, saved = 0, again = 0;
+    for (size_t m = 0; m < taken.size(); ++m) {
+      room += UsableBytes(schedule_.target.memories[m]) - taken[m];
+    }
+    const size_t members = window.alone.nests.size();
+    const size_t count = sliced.nests.size() / members;
+    for (size_t o = 0; o < group.nest.operands.size(); ++o) {
+      const ir::Operand& operand = group.nest.operands[o];
+      const int64_t bytes = DenseBytes(operand);
+      if (operand.is_constant && bytes > room) again += bytes * static_cast<int64_t>(count - 1);
+      if (operand.is_local || StaysOnChip(group.mapping.operands[o])) continue;
+      const auto writer = flows_.at(RootOf(schedule_.graph, operand)).writers;
+      const bool inside = writer.size() == 1 && window.groups.first <= writer[0] &&
+                          writer[0] < window.groups.end - 1;
+      if (inside) saved += bytes;
+    }
+    double repeated = 0;
+    for (size_t s = 0; s < count; ++s) {
+      const ir::Nest& nest = sliced.nests[s * members + At(g - window.groups.first)];
+      for (size_t d = 0; d < nest.dimensions.size(); ++d) {
+        repeated += static_cast<double>(nest.dimensions[d].repeated) /
+                    static_cast<double>(group.nest.dimensions[d].extent);
+      }
+    }
+    return (CostNow(g) - Gain(g, saved) + Gain(g, again)) * (1 + repeated);
   }
 
   double CascadeCost(const Window& window, const GroupGraph& sliced, const CascadePlanner& planner,
@@ -198,6 +315,7 @@ class Chooser {
   }
 
   const Schedule& schedule_;
+  const SlicedWay way_;
   const std::vector<ir::Nest> nests_;
   const ValueFlows flows_;
   std::map<std::string, int> named_;  // how many groups have that name
@@ -205,6 +323,8 @@ class Chooser {
 
 }  // namespace
 
-std::vector<Slicing> ChooseSlices(const Schedule& schedule) { return Chooser(schedule).Run(); }
+std::vector<ChosenSlicing> ChooseSlices(const Schedule& schedule, SlicedWay way) {
+  return Chooser(schedule, way).Run();
+}
 
 }  // namespace dla::scheduler

@@ -8,10 +8,23 @@
 
 namespace dla::scheduler {
 
-// Chains of groups that would cost less in slices, each slice a cascade, while the other groups
-// stay as the schedule has them: the best set of such chains, by dynamic programming over their
-// ends. The names are those of the schedule's groups. An estimate: what stays on chip between the
-// groups is taken from the schedule, and would be decided anew.
-std::vector<Slicing> ChooseSlices(const Schedule& schedule);
+// What is cut, and how a slice of it is thought to run.
+enum class SlicedWay {
+  kCascade,  // chains, each slice a cascade
+  kWhole,    // chains, with whole slices of what lies between the groups on chip
+  kAlone,    // single groups in halves
+};
+
+struct ChosenSlicing {
+  Slicing slicing;
+  double saves = 0;  // in the objective's units (AdditiveCost), by the estimate
+};
+
+// What may cost less in slices, while the other groups stay as the schedule has them; that which
+// saves most comes first. Of chains the best set, by dynamic programming over their ends; single
+// groups, several axes of one, too, if they move what could stay or the same bytes again. The names
+// are those of the schedule's groups. An estimate (for kWhole and kAlone an optimistic one): what
+// stays on chip is taken from the schedule, and would be decided anew.
+std::vector<ChosenSlicing> ChooseSlices(const Schedule& schedule, SlicedWay way);
 
 }  // namespace dla::scheduler

@@ -87,7 +87,7 @@ void PrintTo(const IllegalEdit& edit, std::ostream* out) { *out << edit.name; }
 class IllegalSchedule : public ::testing::TestWithParam<IllegalEdit> {};
 
 TEST_P(IllegalSchedule, SaysWhy) {
-  const Result<Compiled> first = CompileWith("edge32", nullptr);
+  const Result<Compiled> first = CompileWith("edge32", nullptr, false);  // whole groups
   ASSERT_TRUE(first.ok());
   Json json = ScheduleOf(*first);
   GetParam().edit(&json);
