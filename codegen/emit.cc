@@ -8,6 +8,7 @@
 #include "ir/tensor.h"
 #include "scheduler/axis_lengths.h"
 #include "scheduler/dram.h"
+#include "scheduler/packed_weight.h"
 #include "scheduler/predict.h"
 #include "scheduler/transfers.h"
 

@@ -4,53 +4,40 @@
 #include <cstring>
 
 #include "machine/program.h"
-#include "scheduler/transfers.h"
+#include "scheduler/packed_weight.h"
 #include "support/element_type.h"
 
 namespace dla::codegen {
 namespace {
 
-size_t At(int i) { return static_cast<size_t>(i); }
-
-// One axis of the weight: its dimension is a group, an output channel or a reduction dimension.
-enum class Role { kGroup, kChannel, kDepth };
+using scheduler::PackedWeight;
 
 class Packer {
  public:
-  Packer(const ir::Nest& nest, const scheduler::Mapping& mapping, std::span<const uint8_t> source,
+  Packer(const PackedWeight& weight, std::span<const uint8_t> source,
          const machine::ByteSink& append)
-      : operand_(nest.operands[ir::Nest::kWeight]),
+      : weight_(weight),
         source_(source),
         append_(append),
-        element_bytes_(TypeBytes(operand_.type, 1)) {
-    const uint32_t input = scheduler::DependenceMask(nest, ir::Nest::kInput);
-    const uint32_t output = scheduler::DependenceMask(nest, nest.output());
-    for (const ir::Axis& axis : operand_.axes) {
-      const int d = axis.terms.empty() ? -1 : axis.terms[0].dimension;
-      const uint32_t bit = d < 0 ? 0 : uint32_t{1} << d;
-      block_.push_back(d < 0 ? 1 : mapping.block[At(d)]);
-      const bool group = (input & output & bit) != 0;
-      role_.push_back(group ? Role::kGroup : (output & bit) != 0 ? Role::kChannel : Role::kDepth);
-    }
-  }
+        element_bytes_(TypeBytes(weight.type, 1)) {}
 
   Status Run() {
-    begin_.assign(operand_.axes.size(), 0);
-    length_.assign(operand_.axes.size(), 1);
+    begin_.assign(weight_.axes.size(), 0);
+    length_.assign(weight_.axes.size(), 1);
     return Tiles(0);
   }
 
  private:
   // All tiles, the first axis outermost: in this order each starts where the one before it ends.
   Status Tiles(size_t axis) {
-    if (axis == operand_.axes.size()) {
+    if (axis == weight_.axes.size()) {
       packed_.clear();
       PackTile();
       return append_(packed_);
     }
-    for (int64_t begin = 0; begin < operand_.axes[axis].bound; begin += block_[axis]) {
+    for (int64_t begin = 0; begin < weight_.axes[axis].bound; begin += weight_.axes[axis].block) {
       begin_[axis] = begin;
-      length_[axis] = std::min(block_[axis], operand_.axes[axis].bound - begin);
+      length_[axis] = std::min(weight_.axes[axis].block, weight_.axes[axis].bound - begin);
       DLA_RETURN_IF_ERROR(Tiles(axis + 1));
     }
     return {};
@@ -62,26 +49,21 @@ class Packer {
     int64_t offset = 0, block = 0;
   };
 
-  Place PlaceOf(size_t axis, int64_t index) const {
-    const int64_t stride = operand_.axes[axis].stride;
-    const std::vector<ir::Term>& terms = operand_.axes[axis].terms;
-    if (!operand_.diagonal || terms.empty()) return {index * stride, 0};
-    const ir::Diagonal& diagonal = *operand_.diagonal;
-    const int dimension = terms[0].dimension;
-    if (dimension == diagonal.channel_dimension) return {index * stride, index / diagonal.channels};
-    if (dimension != diagonal.depth_dimension) return {index * stride, 0};
-    return {index % diagonal.depths * stride, index / diagonal.depths};
+  static Place PlaceOf(const PackedWeight::Axis& axis, int64_t index) {
+    if (axis.in_diagonal_block == 0) return {index * axis.stride, 0};
+    const int64_t stored = axis.restarts ? index % axis.in_diagonal_block : index;
+    return {stored * axis.stride, index / axis.in_diagonal_block};
   }
 
   // Of all indices of the tile along the axes of one role, in axis order.
-  std::vector<Place> Places(Role role) const {
+  std::vector<Place> Places(PackedWeight::Role role) const {
     std::vector<Place> places = {{}};
-    for (size_t a = 0; a < role_.size(); ++a) {
-      if (role_[a] != role) continue;
+    for (size_t a = 0; a < weight_.axes.size(); ++a) {
+      if (weight_.axes[a].role != role) continue;
       std::vector<Place> longer;
       for (const Place& place : places) {
         for (int64_t i = begin_[a]; i < begin_[a] + length_[a]; ++i) {
-          const Place along = PlaceOf(a, i);
+          const Place along = PlaceOf(weight_.axes[a], i);
           longer.push_back({place.offset + along.offset, place.block + along.block});
         }
       }
@@ -91,6 +73,7 @@ class Packer {
   }
 
   void PackTile() {
+    using Role = PackedWeight::Role;
     const std::vector<Place> groups = Places(Role::kGroup);
     const std::vector<Place> channels = Places(Role::kChannel);
     const std::vector<Place> depth = Places(Role::kDepth);
@@ -101,7 +84,7 @@ class Packer {
         for (const Place& k : depth) {
           for (size_t m = panel; m < end; ++m) {
             if (k.block == channels[m].block) {
-              Append(operand_.base + g.offset + k.offset + channels[m].offset);
+              Append(weight_.base + g.offset + k.offset + channels[m].offset);
             } else {
               packed_.resize(packed_.size() + static_cast<size_t>(element_bytes_), 0);
             }
@@ -116,12 +99,10 @@ class Packer {
     packed_.insert(packed_.end(), from, from + element_bytes_);
   }
 
-  const ir::Operand& operand_;
+  const PackedWeight weight_;
   std::span<const uint8_t> source_;
   const machine::ByteSink& append_;
   int64_t element_bytes_;
-  std::vector<int64_t> block_;
-  std::vector<Role> role_;
   std::vector<int64_t> begin_, length_;
   std::vector<uint8_t> packed_;  // of one tile
 };
@@ -130,7 +111,7 @@ class Packer {
 
 Status PackWeights(const ir::Nest& nest, const scheduler::Mapping& mapping,
                    std::span<const uint8_t> source, const machine::ByteSink& append) {
-  return Packer(nest, mapping, source, append).Run();
+  return Packer(scheduler::PackedWeightOf(nest, mapping), source, append).Run();
 }
 
 }  // namespace dla::codegen

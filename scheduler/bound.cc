@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "machine/timing.h"
-#include "scheduler/dram.h"
+#include "scheduler/packed_weight.h"
 #include "scheduler/predict.h"
 #include "scheduler/tile_sums.h"
 #include "scheduler/transfers.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "scheduler/packed_weight.h"
 #include "scheduler/placement.h"
 #include "scheduler/predict.h"
 #include "scheduler/residency_candidates.h"
@@ -32,28 +33,6 @@ int SpaceOf(DramKind kind) {
   return 3;
 }
 constexpr int kTemporarySpace = 3;
-
-// Do the two groups pack their weights (codegen/pack.h) to the same bytes?
-bool PackAlike(const ScheduledGroup& a, const ScheduledGroup& b) {
-  constexpr int kWeight = ir::Nest::kWeight;
-  const ir::Operand& w = a.nest.operands[kWeight];
-  const ir::Operand& v = b.nest.operands[kWeight];
-  bool alike = w.base == v.base && w.type == v.type && w.axes.size() == v.axes.size() &&
-               !w.diagonal && !v.diagonal;
-  for (size_t i = 0; i < w.axes.size() && alike; ++i) {
-    const ir::Axis &x = w.axes[i], &y = v.axes[i];
-    alike = x.bound == y.bound && x.stride == y.stride && x.terms.size() == y.terms.size();
-    for (size_t t = 0; t < x.terms.size() && alike; ++t) {
-      const int d = x.terms[t].dimension, e = y.terms[t].dimension;
-      alike = a.mapping.block[At(d)] == b.mapping.block[At(e)];
-      for (const auto& [one, other] : {std::pair(ir::Nest::kInput, ir::Nest::kInput),
-                                       std::pair(a.nest.output(), b.nest.output())}) {
-        alike = alike && a.nest.DependsOn(one, d) == b.nest.DependsOn(other, e);
-      }
-    }
-  }
-  return alike;
-}
 
 class DramLayout {
  public:
@@ -185,20 +164,17 @@ int64_t DramFootprint(const Schedule& schedule) {
 }
 
 int FindPackedWeight(const Schedule& schedule, int group) {
-  const ScheduledGroup& wanted = schedule.groups[At(group)];
-  const ir::ValueId root = RootOf(schedule.graph, wanted.nest.operands[ir::Nest::kWeight]);
+  const auto packed = [&](int g) {
+    return PackedWeightOf(schedule.groups[At(g)].nest, schedule.groups[At(g)].mapping);
+  };
+  const ir::Nest& nest = schedule.groups[At(group)].nest;
+  const ir::ValueId root = RootOf(schedule.graph, nest.operands[ir::Nest::kWeight]);
   for (size_t r = 0; r < schedule.regions.size(); ++r) {
     const DramRegion& region = schedule.regions[r];
     if (region.kind != DramKind::kPackedWeight || region.root != root) continue;
-    const ScheduledGroup& packed = schedule.groups[At(region.group)];
-    if (region.group == group || PackAlike(packed, wanted)) return static_cast<int>(r);
+    if (region.group == group || packed(region.group) == packed(group)) return static_cast<int>(r);
   }
   return -1;
-}
-
-bool IsPackedWeight(const ir::Nest& nest, int operand) {
-  return nest.anchor == ir::Anchor::kContraction && operand == ir::Nest::kWeight &&
-         nest.operands[ir::Nest::kWeight].is_constant;
 }
 
 }  // namespace dla::scheduler

@@ -18,11 +18,8 @@ Status LayOutDram(Schedule* schedule);
 // Bytes of DRAM that the program needs in all.
 int64_t DramFootprint(const Schedule& schedule);
 
-// Weights that are packed in tile order: the constant second operand of a contraction.
-bool IsPackedWeight(const ir::Nest& nest, int operand);
-
 // The region of the group's packed weight; -1: none. Groups that pack the same weight in the same
-// way share one.
+// way (packed_weight.h) share one.
 int FindPackedWeight(const Schedule& schedule, int group);
 
 }  // namespace dla::scheduler

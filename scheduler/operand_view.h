@@ -5,8 +5,8 @@
 
 #include "ir/nest.h"
 #include "machine/target.h"
-#include "scheduler/dram.h"
 #include "scheduler/mapping.h"
+#include "scheduler/packed_weight.h"
 #include "scheduler/predict.h"
 #include "scheduler/transfers.h"
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "scheduler/dram.h"
+#include "scheduler/packed_weight.h"
 #include "scheduler/value_flow.h"
 
 namespace dla::scheduler {

@@ -3,11 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include "ir/pass.h"
 #include "scheduler/given_schedule.h"
 #include "scheduler/report.h"
+#include "scheduler/schedule_json.h"
 #include "tests/end_to_end/compile_run.h"
 #include "tests/end_to_end/random_chain.h"
 
@@ -137,27 +139,62 @@ TEST(Slices, ChosenOnesWinAndComeBack) {
   EXPECT_GT(chosen, 5);
 }
 
-// Slices whose weights are packed alike have one copy of them.
-TEST(Slices, ShareTheirWeights) {
-  ir::GraphBuilder builder;
-  const ir::ValueId x = builder.Input("x", {1, 4, 8, 8});
-  const ir::ValueId w = builder.Floats("w", {4, 4, 3, 3}, ir::Pattern(4 * 4 * 9));
-  const ir::ValueId y = builder.Node("Conv", "y", {x, w}, {{"pads", ir::Shape{1, 1, 1, 1}}});
-  scheduler::GivenSchedule given;
-  given.slicings = {{{"y"}, "E", 4}};
+Result<Compiled> CompileInDram(const ir::Graph& graph, const scheduler::GivenSchedule& given,
+                               scheduler::MultiplyBy multiply) {
   CompileOptions options = {.target = "edge32"};
   options.schedule.residency = scheduler::ResidencyPolicy::kNone;
-  options.schedule.multiply = scheduler::MultiplyBy::kArray;
+  options.schedule.multiply = multiply;
   options.schedule.given = &given;
-  const Result<Compiled> compiled = CompileGraph(builder.Build({y}), options);
-  ASSERT_TRUE(compiled.ok()) << compiled.status().message();
-  ASSERT_EQ(compiled->schedule.groups.size(), 4u);
+  return CompileGraph(graph, options);
+}
+
+// How many copies of weights in tile order DRAM holds; -1: nothing was compiled.
+int PackedWeights(const Result<Compiled>& compiled) {
+  EXPECT_TRUE(compiled.ok()) << compiled.status().message();
+  if (!compiled.ok()) return -1;
+  ExpectRuns(*compiled, 5);
   int packed = 0;
   for (const scheduler::DramRegion& region : compiled->schedule.regions) {
     packed += region.kind == scheduler::DramKind::kPackedWeight ? 1 : 0;
   }
-  EXPECT_EQ(packed, 1);
-  ExpectRuns(*compiled, 5);
+  return packed;
+}
+
+// Groups whose weights are packed alike have one copy of them: slices, those of groups side by
+// side included, and convolutions that read the same weight; in other tiles they have their own.
+TEST(Slices, ShareTheirWeights) {
+  using scheduler::MultiplyBy;
+  const ir::AttributeMap pads = {{"pads", ir::Shape{1, 1, 1, 1}}};
+  ir::AttributeMap grouped = pads;
+  grouped["group"] = int64_t{4};
+  ir::GraphBuilder one, packed, two;
+  const auto weight = [](ir::GraphBuilder* builder, int64_t c) {
+    return builder->Floats("w", {8, c, 3, 3}, ir::Pattern(8 * c * 9));
+  };
+  const ir::ValueId x = one.Input("x", {1, 8, 8, 8});
+  const ir::Graph conv = one.Build({one.Node("Conv", "y", {x, weight(&one, 8)}, pads)});
+  scheduler::GivenSchedule given;
+  given.slicings = {{{"y"}, "E", 4}};
+  EXPECT_EQ(PackedWeights(CompileInDram(conv, given, MultiplyBy::kArray)), 1);
+
+  const ir::ValueId p = packed.Input("x", {1, 8, 8, 8});
+  const ir::Graph side_by_side =
+      packed.Build({packed.Node("Conv", "y", {p, weight(&packed, 2)}, grouped)});
+  EXPECT_EQ(PackedWeights(CompileInDram(side_by_side, given, MultiplyBy::kPacked)), 1);
+
+  const ir::ValueId t = two.Input("x", {1, 8, 8, 8});
+  const ir::ValueId w = weight(&two, 8);
+  const ir::ValueId first = two.Node("Conv", "a", {t, w}, pads);
+  const ir::Graph twice = two.Build({first, two.Node("Conv", "b", {first, w}, pads)});
+  given.slicings.clear();
+  const Result<Compiled> alike = CompileInDram(twice, given, MultiplyBy::kArray);
+  ASSERT_EQ(PackedWeights(alike), 1);
+  auto json = nlohmann::ordered_json::parse(scheduler::ScheduleJson(alike->schedule));
+  json["groups"][1]["mapping"]["blocks"]["M"] = 3;
+  json["groups"][1]["mapping"]["order"].push_back("M");
+  const auto other = scheduler::ParseGivenSchedule(json.dump());
+  ASSERT_TRUE(other.ok()) << other.status().message();
+  EXPECT_EQ(PackedWeights(CompileInDram(twice, *other, MultiplyBy::kArray)), 2);
 }
 
 // Names that recur, as ONNX allows, do no harm: such groups are not cut.

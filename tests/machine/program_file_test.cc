@@ -70,6 +70,7 @@ TEST(ProgramFile, ReadsBackWhatWasWritten) {
   Program program = sample::MakeProgram();
   sample::AddGather(&program);
   sample::AddDiagonal(&program);
+  program.groups[0].dims[2].repeated = 3;
   ASSERT_TRUE(WriteProgram(program, path).ok());
   const auto read = ReadProgram(path);
   ASSERT_TRUE(read.ok()) << read.status().message();

@@ -112,6 +112,32 @@ TEST(MappingCache, FoundAndAdaptedMappingsAreLegalInOnePool) {
   CheckRandom("edge32-unified", 32, 1000);
 }
 
+// What is repeated changes the counters: a nest is never answered with those of another slice.
+TEST(MappingCache, WhatIsRepeatedIsAQuestionOfItsOwn) {
+  const machine::Target target = SmallTarget("edge32");
+  scheduler::MappingCache cache("", "test");
+  scheduler::Searcher searcher(target, scheduler::Objective::kLatency, {.budget = 3000}, &cache);
+  std::mt19937 random(34);
+  int told_apart = 0;
+  for (int i = 0; i < 100; ++i) {
+    SCOPED_TRACE(i);
+    const ir::Nest nest = NestOf(RandomLayer(&random));
+    ir::Nest slice = nest;
+    for (ir::Dimension& d : slice.dimensions) {
+      if (d.name == "E") d.repeated = d.extent;
+    }
+    const std::vector<int> nothing(nest.operands.size(), -1);
+    const std::vector<int64_t> free(target.memories.size(), 0);
+    for (const ir::Nest& asked : {nest, slice, nest}) {
+      const scheduler::SearchResult* found = searcher.Find(asked, nothing, free);
+      if (found == nullptr) continue;
+      EXPECT_TRUE(found->predicted == scheduler::Predict(asked, found->mapping, target));
+      told_apart += found->predicted.macs_array == 0 && found->predicted.macs_issued > 0;
+    }
+  }
+  EXPECT_GT(told_apart, 50);
+}
+
 // Wrong answers of another size do no harm.
 TEST(MappingCache, UnsoundAnswersAreLeftOut) {
   const machine::Target target = SmallTarget("edge32");
