@@ -81,7 +81,7 @@ class Tables:
                     operand["buffers"] = "resident"
                     del operand["from"]
         with open(path, "w") as f:
-            json.dump({key: schedule[key] for key in ("groups", "values", "cascades")}, f)
+            json.dump({key: schedule[key] for key in ("slices", "groups", "values", "cascades")}, f)
         return ["--start-from", path]
 
     def cells(self, network, base, policy):
