@@ -325,14 +325,17 @@ class Trial {
     return schedule;
   }
 
-  // Cuts groups that are what `before` made of the passes' ones. An error if they cannot be cut so:
-  // a slice has the name of another group by now, perhaps.
+  // Cuts groups that are what `before` made of the passes' ones. An error if they cannot be cut so
+  // (a slice has the name of another group by now, perhaps) or there were many trials before.
   Result<Schedule> MakeSliced(GroupGraph groups, std::vector<Slicing> before,
                               const std::vector<Slicing>& slicings) {
     for (const Slicing& slicing : slicings) {
       DLA_ASSIGN_OR_RETURN(groups, Slice(groups, slicing));
       before.push_back(slicing);
     }
+    constexpr size_t kMostWork = 4000;
+    work_ += groups.nests.size();
+    if (work_ > kMostWork) return DoesNotFit("the time for trials of slices");
     return Make(groups, before, nullptr);
   }
 
@@ -341,6 +344,7 @@ class Trial {
   std::vector<TriedOrder> tried_;
   Schedule unsliced_;         // the cheapest of the tried orders
   bool other_order_ = false;  // not the graph's
+  size_t work_ = 0;           // groups of all trials of slices
   Schedule best_;
   std::vector<std::string> warnings_;
 };
