@@ -13,6 +13,7 @@ constexpr Pass kPasses[] = {
     {"fuse", "element-wise work behind its anchor", Fuse},
     {"layout", "storage of every value; views vanish", Layout},
     {"precision", "the types in which f32 values are stored and multiplied", Precision},
+    {"names", "every node has a name of its own", Names},
 };
 
 }  // namespace

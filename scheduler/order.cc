@@ -405,7 +405,7 @@ Result<std::vector<int>> GivenOrder(const ir::Graph& graph, const OrderProblem& 
     const auto it = number.find(name);
     if (it != number.end()) order.push_back(it->second);
   }
-  if (order.size() != groups || number.size() != groups) return GraphOrder(groups);
+  if (order.size() != groups) return GraphOrder(groups);
   std::vector<bool> done(groups, false);
   for (const int g : order) {
     for (const int b : problem.before[At(g)]) {

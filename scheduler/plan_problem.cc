@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "scheduler/group_costs.h"
 #include "scheduler/held_mappings.h"
@@ -37,7 +36,7 @@ class Builder {
       problem_.memories.push_back({memory.name, UsableBytes(memory), memory.align_bytes});
     }
     for (size_t g = 0; g < nests_.size(); ++g) {
-      PlanStep step = {.name = NewName(graph_.nodes[g].name)};
+      PlanStep step = {.name = graph_.nodes[g].name};
       for (const std::vector<PlanHeld>& held : SetsOf(static_cast<int>(g))) {
         AddOptions(g, held, &step);
       }
@@ -51,15 +50,6 @@ class Builder {
   }
 
  private:
-  // Groups that are parts of one node have its name: the second one gets "#2" behind it.
-  std::string NewName(const std::string& name) {
-    std::string unique = name;
-    for (int number = 2; !names_.insert(unique).second; ++number) {
-      unique = Concat(name, "#", number);
-    }
-    return unique;
-  }
-
   // The sets of values that the group makes or reads, each in one of its scratchpads; nothing
   // first. Of very many only nothing, each alone, and all of them.
   std::vector<std::vector<PlanHeld>> SetsOf(int group) const {
@@ -144,7 +134,6 @@ class Builder {
   HeldMappings mappings_;
   std::vector<Candidate> tensors_;
   std::vector<std::vector<int>> readers_;  // by tensor
-  std::set<std::string> names_;            // of steps
   PlanProblem problem_;
 };
 

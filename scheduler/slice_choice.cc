@@ -39,9 +39,7 @@ class Chooser {
       : schedule_(schedule),
         way_(way),
         nests_(NestsOf(schedule)),
-        flows_(FlowsOf(schedule.graph, nests_)) {
-    for (const ScheduledGroup& group : schedule.groups) ++named_[group.name];
-  }
+        flows_(FlowsOf(schedule.graph, nests_)) {}
 
   std::vector<ChosenSlicing> Run() { return way_ == SlicedWay::kAlone ? Alone() : Chains(); }
 
@@ -80,7 +78,7 @@ class Chooser {
     std::vector<ChosenSlicing> chosen;
     for (int g = 0; g < static_cast<int>(nests_.size()); ++g) {
       const ScheduledGroup& group = schedule_.groups[At(g)];
-      if (group.cascade >= 0 || named_.at(group.name) > 1) continue;
+      if (group.cascade >= 0) continue;
       const double saves = Gain(g, BytesMovedFor(g)) / 2;
       if (saves == 0) continue;
       int axes = 0;
@@ -143,13 +141,10 @@ class Chooser {
   }
 
   // Does something between the groups go through DRAM today that need not, while their constants
-  // could stay? Slices are written down by name: groups that share one with others cannot be cut.
+  // could stay?
   bool IsPromising(GroupSpan groups) const {
     if (PartsCascade(groups.first) || PartsCascade(groups.end)) return false;
     bool is_lost = false;
-    for (int g = groups.first; g < groups.end; ++g) {
-      if (named_.at(schedule_.groups[At(g)].name) > 1) return false;
-    }
     for (int g = groups.first; g < groups.end - 1; ++g) {
       is_lost = is_lost || !StaysOnChip(schedule_.groups[At(g)].mapping.operands.back());
     }
@@ -318,7 +313,6 @@ class Chooser {
   const SlicedWay way_;
   const std::vector<ir::Nest> nests_;
   const ValueFlows flows_;
-  std::map<std::string, int> named_;  // how many groups have that name
 };
 
 }  // namespace

@@ -13,5 +13,6 @@ Status Simplify(Graph* graph, const PassOptions& options);
 Status Fuse(Graph* graph, const PassOptions& options);
 Status Layout(Graph* graph, const PassOptions& options);
 Status Precision(Graph* graph, const PassOptions& options);
+Status Names(Graph* graph, const PassOptions& options);
 
 }  // namespace dla::ir

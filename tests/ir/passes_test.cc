@@ -50,6 +50,20 @@ TEST(Canonicalise, ManySpellingsAreFew) {
   ExpectPassesKeepValues(graph, 1e-6f);
 }
 
+TEST(Names, EveryNodeHasOneOfItsOwn) {
+  Net b;
+  ValueId x = b.Input("x", {1, 2, 5, 5});
+  for (const char* value : {"1", "2", "3", "4", "5", "6"}) {
+    x = b.Node("Softmax", value, {x}, {{"axis", int64_t{1}}});
+  }
+  Graph graph = b.Build({x});
+  const char* recurring[] = {"a", "b", "a#2", "a", "a", "b"};
+  for (size_t n = 0; n < graph.nodes.size(); ++n) graph.nodes[n].name = recurring[n];
+  std::string names;
+  for (const Node& node : After(std::move(graph), "names").nodes) names += node.name + " ";
+  EXPECT_EQ(names, "a b a#2 a#3 a#4 b#2 ");
+}
+
 TEST(Fold, BatchNormalizationGoesIntoTheConvolution) {
   Net b;
   const ValueId conv = b.Conv("conv", b.Input("x", {1, 2, 5, 5}), 2, 3);
