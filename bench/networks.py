@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import platform
+import shutil
 import sys
 
 FILES = ["blazeface_front", "ppocr_v2_cls", "ultraface_rfb_320", "yunet_s_320", "mnist_cntk"]
@@ -204,14 +205,13 @@ class Bench:
 
     def write_part(self, page, name, text):
         """Replaces what stands between `<!-- NAME -->` and `<!-- end of NAME -->` in the page; with
-        --out or --only the text alone is written there or printed."""
-        if self.options.only or self.options.out:
-            if self.options.out:
-                self.write(page, text + "\n")
-            else:
-                print(text)
+        --out in a copy of the page there; with --only alone the text is printed."""
+        if self.options.only and not self.options.out:
+            print(text)
             return
-        path = os.path.join(ROOT, "docs", page)
+        path = self.options.out or os.path.join(ROOT, "docs", page)
+        if not os.path.exists(path):
+            shutil.copyfile(os.path.join(ROOT, "docs", page), path)
         with open(path) as f:
             whole = f.read()
         first, last = "<!-- %s -->\n" % name, "<!-- end of %s -->\n" % name
