@@ -282,7 +282,8 @@ class Trial {
   Schedule Cut(Schedule schedule) {
     constexpr size_t kMany = 500;  // groups; to schedule more once again takes long
     if (schedule.groups.size() > kMany) return schedule;
-    for (const SlicedWay way : {SlicedWay::kCascade, SlicedWay::kWhole, SlicedWay::kAlone}) {
+    for (const SlicedWay way :
+         {SlicedWay::kCascade, SlicedWay::kHoped, SlicedWay::kWhole, SlicedWay::kAlone}) {
       schedule = Cut(std::move(schedule), way);
     }
     return schedule;

@@ -21,6 +21,7 @@ size_t At(int64_t i) { return static_cast<size_t>(i); }
 
 constexpr int kMostMembers = 8;
 constexpr int kFitting = 2;  // heights of stripes, and numbers of slices, that fit and are compared
+constexpr double kHope = 0.7;     // of the estimate
 constexpr size_t kMostAlone = 4;  // groups that are cut alone
 constexpr int kAxesAlone = 2;     // along the outermost ones
 constexpr int64_t kCounts[] = {2, 3, 4, 6, 8, 12, 16, 24, 32};
@@ -227,7 +228,7 @@ class Chooser {
     double cost = slice(0);
     if (cost != kImpossible) cost += slice(count - 1);
     if (cost != kImpossible && count > 2) cost += slice(count / 2) * static_cast<double>(count - 2);
-    return cost;
+    return way_ == SlicedWay::kHoped ? kHope * cost : cost;
   }
 
   // What the groups cost today without the transfers of what lies between them, and with constants
