@@ -1,6 +1,7 @@
 #include "scheduler/residency_candidates.h"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 
 #include "scheduler/searcher.h"
@@ -37,13 +38,13 @@ class Finder {
     if (whole) AddPart(root, flow, touches, {}, into);
     for (size_t end = count; end > 1 && made; --end) {
       const bool is_read = touches[end - 1] >= flow.readers.front();
-      if (!is_read || !may(0, end) || (end == count && whole) || !IsTried(0, end, count)) continue;
+      if (!is_read || (end == count && whole) || !IsTried(0, end, count) || !may(0, end)) continue;
       AddPart(root, flow, Part(touches, 0, end), {.stored = true}, into);
     }
     const int last_writer = flow.writers.empty() ? -1 : flow.writers.back();
     for (size_t from = 0; from + 1 < count; ++from) {
       for (size_t end = count; end > from + 1 && touches[from] > last_writer; --end) {
-        if (!may(from, end) || !IsTried(from, end, count)) continue;
+        if (!IsTried(from, end, count) || !may(from, end)) continue;
         AddPart(root, flow, Part(touches, from, end), {.loaded = true}, into);
       }
     }
@@ -51,10 +52,14 @@ class Finder {
   }
 
  private:
-  // Of values with many readers, only the longest and the shortest parts are candidates.
+  // Of values with many readers only the longest and the shortest parts are candidates; with very
+  // many, of the long ones those that leave out few readers, and lengths that double.
   static bool IsTried(size_t from, size_t end, size_t count) {
-    constexpr size_t kMostReaders = 6;
-    return count <= kMostReaders || from == 0 || end == count || end - from == 2;
+    constexpr size_t kMany = 6, kVeryMany = 64;
+    const size_t length = end - from;
+    if (count <= kMany || length == 2) return true;
+    const bool is_long = from == 0 || end == count;
+    return is_long && (count - length <= kVeryMany || std::has_single_bit(length));
   }
 
   static std::vector<int> Part(const std::vector<int>& touches, size_t from, size_t end) {

@@ -71,15 +71,18 @@ class Problem {
   }
 
   double Cost(int step, const std::vector<Held>& touched, const std::vector<int64_t>& bytes) {
-    const auto [it, is_new] = known_[At(step)].try_emplace({bytes, touched}, 0);
-    if (is_new) {
-      ++evaluations_;
-      it->second = problem_.cost(step, {touched, bytes});
-    }
-    return it->second;
+    ++asked_;
+    auto& known = known_[At(step)];
+    const auto it = known.find(std::tie(bytes, touched));
+    if (it != known.end()) return it->second;
+    ++evaluations_;
+    const double cost = problem_.cost(step, {touched, bytes});
+    known.emplace(Key{bytes, touched}, cost);
+    return cost;
   }
 
   int64_t evaluations() const { return evaluations_; }
+  int64_t asked() const { return asked_; }  // evaluated or remembered
 
  private:
   const ResidencyProblem& problem_;
@@ -88,9 +91,16 @@ class Problem {
   std::vector<int> by_start_;
   int longest_ = 0;  // life of an item, in steps
   std::vector<std::vector<std::pair<int, double>>> touching_;
-  using Key = std::pair<std::vector<int64_t>, std::vector<Held>>;
-  std::vector<std::map<Key, double>> known_;
-  int64_t evaluations_ = 0;
+  using Key = std::tuple<std::vector<int64_t>, std::vector<Held>>;
+  struct Less {  // looks keys up that are not copied
+    using is_transparent = void;
+    template <typename A, typename B>
+    bool operator()(const A& a, const B& b) const {
+      return std::tie(std::get<0>(a), std::get<1>(a)) < std::tie(std::get<0>(b), std::get<1>(b));
+    }
+  };
+  std::vector<std::map<Key, double, Less>> known_;
+  int64_t evaluations_ = 0, asked_ = 0;
 };
 
 void Insert(Held held, std::vector<Held>* into) {
@@ -322,17 +332,20 @@ void FillGreedily(const Problem& problem, const std::vector<bool>& may_hold, Ass
 }
 
 // Moves one item at a time: into or out of a memory, or in with those that it pushes out (the ones
-// that gain least for the room) until it fits. Stops when a whole pass improves nothing.
+// that gain least for the room) until it fits. Stops when a whole pass improves nothing, or after
+// many looks.
 class LocalSearch {
  public:
   LocalSearch(const Problem& problem, const std::vector<bool>& may_hold, Assignment* choice)
       : problem_(problem), may_hold_(may_hold), choice_(*choice) {}
 
   void Run(int rounds) {
+    const int64_t most = problem_.asked() + kMostAsked;
     bool improved = true;
     for (int round = 0; round < rounds && improved; ++round) {
       improved = false;
       for (int i = 0; i < problem_.size(); ++i) {
+        if (problem_.asked() > most) return;
         if (may_hold_[At(i)] && Move(i)) improved = true;
       }
     }
@@ -406,6 +419,9 @@ class LocalSearch {
   }
 
   static constexpr size_t kMostPushed = 3;
+  // Steps whose cost is asked for: where lives are long (weights that thousands of groups share),
+  // a pass over all items would look at them too often.
+  static constexpr int64_t kMostAsked = 1'000'000;
   const Problem& problem_;
   const std::vector<bool>& may_hold_;
   Assignment& choice_;

@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "scheduler/residency_candidates.h"
 #include "tests/end_to_end/compile_run.h"
 #include "tests/ir/graph_builder.h"
 #include "tests/random_pick.h"
@@ -47,6 +48,35 @@ int CountLoaded(const scheduler::Schedule& schedule) {
   int count = 0;
   for (const Resident& r : schedule.residents) count += r.through.loaded ? 1 : 0;
   return count;
+}
+
+// A weight that very many groups read may stay, but not in every part of its life that there is:
+// the parts would be as many as the square of its readers.
+TEST(Kept, OfVeryManyReadersFewPartsAreTried) {
+  GraphBuilder builder;
+  ValueId x = builder.Input("x", {1, 4, 6, 6});
+  const ValueId w = builder.Floats("w", {4, 4, 3, 3}, Pattern(4 * 4 * 9));
+  constexpr int kReaders = 300;
+  for (int i = 0; i < kReaders; ++i) {
+    x = builder.Node("Conv", Concat("n", i), {x, w}, {{"pads", Shape{1, 1, 1, 1}}});
+  }
+  CompileOptions options = {.target = "edge32-unified"};
+  options.schedule.objective = scheduler::Objective::kTraffic;
+  options.schedule.slices = false;
+  const Compiled compiled = MustCompileGraph(builder.Build({x}), options);
+  const scheduler::Schedule& schedule = compiled.schedule;
+  const std::vector<ir::Nest> nests = scheduler::NestsOf(schedule);
+  const scheduler::ValueFlows flows = scheduler::FlowsOf(schedule.graph, nests);
+  int parts = 0, longest = 0;
+  for (const scheduler::Candidate& candidate :
+       scheduler::CandidatesOf(schedule.graph, nests, flows, schedule.target, false)) {
+    if (schedule.graph.values[static_cast<size_t>(candidate.root)].constant == nullptr) continue;
+    ++parts;
+    longest = std::max(longest, static_cast<int>(candidate.touches.size()));
+  }
+  EXPECT_EQ(longest, kReaders);
+  EXPECT_LT(parts, 2 * kReaders);  // of about 45,000
+  ExpectRuns(compiled, 3);
 }
 
 // Two towers with the same weights.
