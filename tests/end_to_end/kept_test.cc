@@ -75,7 +75,7 @@ TEST(Kept, OfVeryManyReadersFewPartsAreTried) {
     longest = std::max(longest, static_cast<int>(candidate.touches.size()));
   }
   EXPECT_EQ(longest, kReaders);
-  EXPECT_LT(parts, 2 * kReaders);  // of about 45,000
+  EXPECT_LT(parts, 2 * kReaders);  // of 44,850
   ExpectRuns(compiled, 3);
 }
 
