@@ -84,7 +84,7 @@ class Chooser {
       if (saves == 0) continue;
       int axes = 0;
       for (const ir::Axis& axis : group.nest.operands.back().axes) {
-        if (axis.bound < 2 || axis.terms.size() != 1 || axes++ == kAxesAlone) continue;
+        if (axis.bound < 2 || axis.terms.size() != 1 || axes++ >= kAxesAlone) continue;
         const ir::Dimension& d = group.nest.dimensions[At(axis.terms[0].dimension)];
         chosen.push_back({{.groups = {group.name}, .dimension = d.name, .count = 2}, saves});
       }

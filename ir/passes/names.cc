@@ -1,5 +1,7 @@
 // names: every node gets a name of its own, by which people and schedules speak of it.
+#include <map>
 #include <set>
+#include <string>
 
 #include "ir/passes/passes.h"
 #include "support/status.h"
@@ -11,14 +13,12 @@ namespace dla::ir {
 Status Names(Graph* graph, const PassOptions& /*options*/) {
   std::set<std::string> taken;
   for (const Node& node : graph->nodes) taken.insert(node.name);
-  std::set<std::string> given;
+  std::map<std::string, int> numbers;  // of each name, the last one that was given
   for (Node& node : graph->nodes) {
-    if (given.insert(node.name).second) continue;
-    int number = 2;
-    while (taken.count(Concat(node.name, "#", number)) != 0) ++number;
+    int& number = numbers[node.name];
+    if (++number == 1) continue;
+    while (!taken.insert(Concat(node.name, "#", number)).second) ++number;
     node.name = Concat(node.name, "#", number);
-    taken.insert(node.name);
-    given.insert(node.name);
   }
   return {};
 }
